@@ -1,0 +1,1 @@
+"""The dashboard: shows what the engine computed."""

@@ -1,0 +1,1 @@
+"""Panels: data in, selection out."""

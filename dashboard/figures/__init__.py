@@ -1,0 +1,1 @@
+"""Figures: frame in, figure out, nothing else."""

@@ -1,0 +1,3 @@
+"""The engine: text to model, model to tables; no user interface."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""Text: documents from packages, folders and datasets; tokenizer, token shards, batches."""

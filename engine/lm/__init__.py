@@ -1,0 +1,1 @@
+"""Language models from packages, folders and the hub."""

@@ -1,0 +1,1 @@
+"""PRISM: prototype language models."""
