@@ -1,1 +1,1 @@
-"""The dashboard: shows what the engine computed."""
+"""The dashboard: Streamlit pages over the tables and the live engine of a run."""

@@ -1,1 +1,1 @@
-"""Panels: data in, selection out."""
+"""Panels and controls: data in, a selection out."""

@@ -1,1 +1,1 @@
-"""Figures: frame in, figure out, nothing else."""
+"""Pure figures: a frame in, a Plotly figure out; no Streamlit."""
