@@ -1,1 +1,1 @@
-"""Language models from packages, folders and the hub."""
+"""Language models that exist already: packaged weights, folders and hub ids."""
