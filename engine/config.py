@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from engine.errors import ConfigError
 
+
 PROJECT_ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -140,8 +141,10 @@ class TrainConfig:
     """Intra-op threads; 0 leaves torch's choice."""
 
     def __post_init__(self) -> None:
-        for name in ("n_layers", "d_model", "n_heads", "context", "steps", "batch_size", "accumulate"):
-            require(getattr(self, name) > 0, f"{name} is {getattr(self, name)}; it must be positive.")
+        sizes = ("n_layers", "d_model", "n_heads", "context", "steps", "batch_size", "accumulate")
+        for name in sizes:
+            value = getattr(self, name)
+            require(value > 0, f"{name} is {value}; it must be positive.")
         require(self.d_model % self.n_heads == 0, "d_model must be a multiple of n_heads.")
         require(
             0 < self.n_active <= self.n_prototypes,

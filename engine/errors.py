@@ -33,6 +33,10 @@ class CacheStale(EngineError):
     """A cache was made from other inputs, another schema or is damaged; it is never served."""
 
 
+class StorageError(EngineError):
+    """A file cannot be written: the disk is full or the folder is closed to us."""
+
+
 class UnsupportedModel(EngineError):
     """A model or checkpoint has a shape this engine does not handle."""
 

@@ -1,0 +1,131 @@
+"""Atomic files: what is half-written is never seen under its own name."""
+
+import errno
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from engine.errors import CacheMissing, CacheStale, StorageError
+
+
+_TEMPORARY = ".tmp-"
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[IO[bytes]]:
+    """Write bytes to a temporary file beside `path`, then rename it into place.
+
+    The data reach the disk before the name does. When the body fails, the temporary file goes and
+    an older file under `path` stays as it was.
+
+    Raises:
+        StorageError: The disk is full or the folder cannot be written.
+    """
+    temporary = _temporary(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise _storage_error(path, error) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """Fill a temporary folder beside `path`, then rename it into place; an older one is replaced.
+
+    Raises:
+        StorageError: The disk is full or the folder cannot be written.
+    """
+    temporary = _temporary(path)
+    try:
+        temporary.mkdir(parents=True)
+        yield temporary
+        if path.exists():
+            outgoing = _temporary(path)
+            path.rename(outgoing)
+            temporary.rename(path)
+            shutil.rmtree(outgoing)
+        else:
+            temporary.rename(path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise _storage_error(path, error) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def write_bytes_atomic(path: Path, data: bytes) -> None:
+    """Write `data` to `path` in one step."""
+    with atomic_file(path) as file:
+        file.write(data)
+
+
+def write_json_atomic(path: Path, value: Any) -> None:
+    """Write `value` to `path` as indented JSON, in one step."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    write_bytes_atomic(path, (text + "\n").encode())
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file.
+
+    Raises:
+        CacheMissing: The file is not there.
+        CacheStale: The file is not JSON.
+    """
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise CacheMissing(f"The file {path} does not exist.") from error
+    except (ValueError, UnicodeDecodeError) as error:
+        message = f"The file {path} is damaged: it is not JSON. Remove it and run its stage again."
+        raise CacheStale(message) from error
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what an interrupted write left behind in `folder` and the folders below it."""
+    for path in sorted(folder.rglob(f".*{_TEMPORARY}*")):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}{_TEMPORARY}{uuid.uuid4().hex[:8]}")
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename itself durable, where the system can."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _storage_error(path: Path, error: OSError) -> StorageError:
+    if error.errno in _FULL:
+        return StorageError(
+            f"The disk is full, so {path.name} was not written; what was finished before is whole. "
+            f"Free space under {path.parent} and run the same command again."
+        )
+    reason = error.strerror or str(error)
+    return StorageError(
+        f"Cannot write {path}: {reason}. Choose a folder you may write to with HEADWATER_CACHE."
+    )

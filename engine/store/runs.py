@@ -1,0 +1,242 @@
+"""Run folders: where they are, what their manifest says, which of them are broken."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from engine.config import assets_root, cache_root
+from engine.errors import CacheMissing, CacheStale, ConfigError, EngineError, SchemaMismatch
+from engine.provenance import fingerprint
+from engine.schema import SCHEMA_VERSION, TABLES
+from engine.store.files import read_json
+
+
+MANIFEST = "run.json"
+DRAFT = "run.partial.json"
+"""What an unfinished stage has written so far; readers never look at it."""
+
+RESERVED = ("corpus", "packages", "models")
+"""Folders of the cache that hold no run."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_TRAIN_TABLES = ("training_log", "evaluations", "validation_loss", "coverage", "tradeoff")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run folder, opened: every table its manifest names was written whole."""
+
+    name: str
+    path: Path
+    manifest: dict[str, Any] = field(hash=False, repr=False)
+
+    @property
+    def kind(self) -> str:
+        """prism, dense or retrofit."""
+        return self.manifest["kind"]
+
+    @property
+    def tables(self) -> dict[str, dict[str, Any]]:
+        """Rows and files of each table by name."""
+        return self.manifest["tables"]
+
+    @property
+    def stamp(self) -> str:
+        """Fingerprint of the manifest; changes whenever any table does, so it is a cache key."""
+        return fingerprint(self.manifest)
+
+    @property
+    def model_path(self) -> Path:
+        """Folder of the model."""
+        return self.path / "model"
+
+    def has(self, table: str) -> bool:
+        """Whether the run holds `table`."""
+        return table in self.tables
+
+    def files(self, table: str) -> list[Path]:
+        """Files of a table in order.
+
+        Raises:
+            ConfigError: No table has that name.
+            CacheMissing: The run does not hold it.
+        """
+        if table not in TABLES:
+            raise ConfigError(f"There is no table called {table!r}; there are {', '.join(TABLES)}.")
+        if not self.has(table):
+            raise CacheMissing(
+                f"Run {self.name} has no table {table}; make it with `{self.command_for(table)}`."
+            )
+        return [self.path / entry["path"] for entry in self.tables[table]["files"]]
+
+    def command_for(self, table: str) -> str:
+        """The command that makes a table of this run."""
+        if table == "suppression":
+            return f"headwater study suppression --run {self.name}"
+        stage = _first_stage(self.kind) if table in _TRAIN_TABLES else "index"
+        return f"headwater {stage} --run {self.name}"
+
+
+@dataclass(frozen=True)
+class BrokenRun:
+    """A folder that looks like a run and cannot be opened."""
+
+    name: str
+    path: Path
+    reason: str
+
+
+def valid_name(name: str) -> str:
+    """`name`, if it may name a run: letters, digits, dot, dash and underscore, no path.
+
+    Raises:
+        ConfigError: It may not.
+    """
+    if not _NAME.fullmatch(name) or name in RESERVED:
+        shown = name[:60].encode("unicode_escape").decode()
+        raise ConfigError(
+            f"{shown!r} cannot name a run: use up to 100 letters, digits, dots, dashes and "
+            f"underscores, and none of {', '.join(RESERVED)}."
+        )
+    return name
+
+
+def resolve_run(name_or_path: str | Path) -> Path:
+    """The folder of a run, by name (shipped runs first, then the cache) or by path.
+
+    The folder need not exist: a name that is new resolves to its place in the cache.
+
+    Raises:
+        ConfigError: A name that is neither a path nor allowed as a name.
+    """
+    if isinstance(name_or_path, Path) or _looks_like_path(name_or_path):
+        text = str(name_or_path)
+        if not text or "\0" in text:
+            raise ConfigError("A run folder cannot have an empty name or a NUL byte in it.")
+        return Path(text).expanduser()
+    name = valid_name(name_or_path)
+    shipped = assets_root() / name
+    return shipped if (shipped / MANIFEST).is_file() else cache_root() / name
+
+
+def open_run(name_or_path: str | Path) -> Run:
+    """Open a run by name or by path.
+
+    Raises:
+        ConfigError: The name is not allowed.
+        CacheMissing: There is no such folder, or it is not a run.
+        CacheStale: Its manifest is damaged.
+        SchemaMismatch: It was written under another schema version.
+    """
+    path = resolve_run(name_or_path)
+    if not (path / MANIFEST).is_file():
+        raise CacheMissing(_why_not_a_run(path, str(name_or_path)))
+    return _load(path)
+
+
+def open_named_run(name: str) -> Run:
+    """Open a run by name alone, for names that come from a URL: a path is refused.
+
+    Raises:
+        ConfigError: The name is not allowed.
+        CacheMissing: There is no such run.
+        CacheStale: Its manifest is damaged.
+        SchemaMismatch: It was written under another schema version.
+    """
+    return open_run(valid_name(name))
+
+
+def resolve_model(name_or_path: str | Path) -> Path:
+    """The model folder of a run, or a folder written by `save_pretrained` itself.
+
+    Raises:
+        ConfigError: The name is not allowed.
+        CacheMissing: There is neither.
+    """
+    path = resolve_run(name_or_path)
+    for folder in (path / "model", path):
+        if (folder / "config.json").is_file():
+            return folder
+    if not (path / MANIFEST).is_file():
+        raise CacheMissing(_why_not_a_run(path, str(name_or_path)))
+    raise CacheMissing(
+        f"Run {path.name} holds no model; train one with `headwater train --run {path.name}`."
+    )
+
+
+def list_runs() -> list[Run]:
+    """Every run that opens: shipped ones first, then those of the cache, by name."""
+    return [found for found in _survey() if isinstance(found, Run)]
+
+
+def list_broken() -> list[BrokenRun]:
+    """Every folder that holds a manifest, finished or not, and does not open, with the reason."""
+    return [found for found in _survey() if isinstance(found, BrokenRun)]
+
+
+def _survey() -> list[Run | BrokenRun]:
+    found: dict[str, Run | BrokenRun] = {}
+    for root in (assets_root(), cache_root()):
+        for path in sorted(root.iterdir()) if root.is_dir() else []:
+            known = (path / MANIFEST).is_file() or (path / DRAFT).is_file()
+            if known and path.name not in found and path.name not in RESERVED:
+                found[path.name] = _load_or_reason(path)
+    return list(found.values())
+
+
+def _load_or_reason(path: Path) -> Run | BrokenRun:
+    try:
+        valid_name(path.name)
+        if not (path / MANIFEST).is_file():
+            raise CacheMissing(_why_not_a_run(path, path.name))
+        return _load(path)
+    except EngineError as error:
+        return BrokenRun(path.name, path, str(error))
+
+
+def _load(path: Path) -> Run:
+    manifest = read_json(path / MANIFEST)
+    whole = isinstance(manifest, dict) and isinstance(manifest.get("tables"), dict)
+    if not whole or not isinstance(manifest.get("kind"), str):
+        raise CacheStale(
+            f"{path / MANIFEST} is not the manifest of a run. Remove the folder {path} and run "
+            f"`headwater train --run {path.name}`."
+        )
+    version = manifest.get("schema_version")
+    if version != SCHEMA_VERSION:
+        stage = _first_stage(manifest["kind"])
+        raise SchemaMismatch(
+            f"Run {path.name} was written under schema version {version}, and this engine reads "
+            f"{SCHEMA_VERSION}. Rebuild it: remove {path}, then "
+            f"`headwater {stage} --run {path.name}` and `headwater index --run {path.name}`."
+        )
+    return Run(path.name, path, manifest)
+
+
+def _why_not_a_run(path: Path, asked: str) -> str:
+    if (path / DRAFT).is_file():
+        return (
+            f"Run {path.name} is unfinished; the command that started it resumes it, "
+            f"for example `headwater train --run {path.name}`."
+        )
+    if (path / "config.json").is_file():
+        return (
+            f"{path} is a model folder and not a run: `headwater decompose` and "
+            f"`headwater generate` accept it, and the pages need an index of it."
+        )
+    if path.is_dir():
+        return f"{path} is not a run: it holds no {MANIFEST}."
+    names = ", ".join(run.name for run in list_runs()) or "none yet"
+    return (
+        f"There is no run {asked!r}; runs here: {names}. "
+        f"`headwater demo` prepares the shipped one and `headwater train` makes a new one."
+    )
+
+
+def _first_stage(kind: str) -> str:
+    return "retrofit" if kind == "retrofit" else "train"
+
+
+def _looks_like_path(text: str) -> bool:
+    return not text or "/" in text or "\\" in text or text in (".", "..") or text.startswith("~")

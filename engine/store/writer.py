@@ -1,0 +1,215 @@
+"""Writing a run: tables and shards first, the manifest last; an interrupted stage resumes."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from engine.errors import CacheMissing, CacheStale, ConfigError
+from engine.provenance import engine_version, file_sha256, fingerprint, fingerprint_model, now_iso
+from engine.schema import SCHEMA_VERSION, TABLES, TableSpec
+from engine.store.files import read_json, remove_leftovers, write_json_atomic
+from engine.store.runs import DRAFT, MANIFEST, valid_name
+from engine.store.tables import Frame, write_parquet
+
+
+class RunWriter:
+    """The one writer of a run folder.
+
+    What is written goes into a draft of the manifest. `finish_stage` publishes the draft as
+    `run.json`, so readers see a stage whole or not at all, and a stage that was killed finds in
+    the draft what it need not write again.
+    """
+
+    def __init__(self, path: Path, draft: dict[str, Any]) -> None:
+        self.path = path
+        self._draft = draft
+        self._stage: str | None = None
+
+    @classmethod
+    def create(
+        cls, path: Path, *, name: str, kind: str, identity: Mapping[str, Any]
+    ) -> "RunWriter":
+        """Start a run, or go on with one of the same identity.
+
+        Args:
+            path: Folder of the run; its last part is the run's id.
+            name: Name shown to people.
+            kind: prism, dense or retrofit.
+            identity: What determines the run (config, corpus, tokenizer, ...); becomes top-level
+                values of the manifest.
+
+        Raises:
+            CacheStale: The folder holds a run of another identity, which is never overwritten.
+        """
+        valid_name(path.name)
+        identity_fingerprint = fingerprint({"kind": kind, **identity})
+        if (path / MANIFEST).is_file() or (path / DRAFT).is_file():
+            writer = cls.resume(path)
+            if writer._draft.get("identity") != identity_fingerprint:
+                raise CacheStale(
+                    f"Run {path.name} exists and was made with other settings or another corpus. "
+                    f"Choose another name with --run, or remove {path} first."
+                )
+            return writer
+        manifest = {
+            "schema_version": SCHEMA_VERSION,
+            "engine_version": engine_version(),
+            "run_id": path.name,
+            "name": name,
+            "kind": kind,
+            "created": now_iso(),
+            "identity": identity_fingerprint,
+            **identity,
+            "stages": {},
+            "tables": {},
+        }
+        writer = cls(path, manifest)
+        writer._save_draft()
+        return writer
+
+    @classmethod
+    def resume(cls, path: Path) -> "RunWriter":
+        """Go on with the run in `path`; files an interrupted write left behind are removed.
+
+        Raises:
+            CacheMissing: The folder holds no run.
+            CacheStale: The run was written under another schema version.
+        """
+        source = path / (DRAFT if (path / DRAFT).is_file() else MANIFEST)
+        if not source.is_file():
+            raise CacheMissing(f"{path} is not a run: it holds no {MANIFEST}.")
+        draft = read_json(source)
+        if draft.get("schema_version") != SCHEMA_VERSION:
+            raise CacheStale(
+                f"Run {path.name} was written under schema version {draft.get('schema_version')}, "
+                f"and this engine writes {SCHEMA_VERSION}. Remove {path} and run it again."
+            )
+        remove_leftovers(path)
+        return cls(path, draft)
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """The manifest as it would be published now; read it, never change it."""
+        return self._draft
+
+    def begin_stage(self, stage: str, identity: Any) -> bool:
+        """Enter a stage; tables written from now on belong to it.
+
+        Args:
+            stage: Name of the stage.
+            identity: What determines its result. When an earlier, unfinished call had another
+                identity, what that call wrote is forgotten and will be written again.
+
+        Returns:
+            True if the stage is finished with this identity and need not run.
+        """
+        mark = fingerprint(identity)
+        entry = self._draft["stages"].get(stage)
+        self._stage = stage
+        if entry is not None and entry.get("identity") == mark:
+            return "finished" in entry
+        own = [n for n, t in self._draft["tables"].items() if t.get("stage") == stage]
+        for table in own:
+            self._withdraw(table)
+        self._draft["stages"][stage] = {"identity": mark, "started": now_iso()}
+        self._save_draft()
+        return False
+
+    def write_table(self, table: str, frame: Frame) -> None:
+        """Write a whole table.
+
+        Raises:
+            SchemaMismatch: The frame breaks the contract; nothing is written.
+            StorageError: The disk is full or closed to us; nothing is written.
+        """
+        spec = _spec(table, sharded=False)
+        self._withdraw(table)
+        entry = self._write(f"{table}.parquet", frame, spec)
+        self._draft["tables"][table] = {
+            "stage": self._stage,
+            "rows": entry["rows"],
+            "files": [entry],
+        }
+        self._save_draft()
+
+    def write_shard(self, table: str, index: int, frame: Frame) -> None:
+        """Write shard `index` of a sharded table; keys rise from shard to shard.
+
+        Raises:
+            SchemaMismatch: The frame breaks the contract; nothing is written.
+            StorageError: The disk is full or closed to us; nothing is written.
+        """
+        spec = _spec(table, sharded=True)
+        entry = self._write(_shard_path(table, index), frame, spec)
+        known = self._draft["tables"].get(table, {}).get("files", [])
+        files = [f for f in known if f["path"] != entry["path"]] + [entry]
+        self._draft["tables"][table] = {
+            "stage": self._stage,
+            "rows": sum(f["rows"] for f in files),
+            "files": sorted(files, key=lambda f: f["path"]),
+        }
+        self._save_draft()
+
+    def shard_done(self, table: str, index: int) -> bool:
+        """Whether a shard was written by this or an earlier call and is as it was written."""
+        name = _shard_path(table, index)
+        entries = self._draft["tables"].get(table, {}).get("files", [])
+        entry = next((f for f in entries if f["path"] == name), None)
+        path = self.path / name
+        return entry is not None and path.is_file() and path.stat().st_size == entry["bytes"]
+
+    def update(self, key: str, value: Any) -> None:
+        """Set a top-level value of the manifest, published with the next finished stage."""
+        if key in ("tables", "stages", "schema_version", "identity"):
+            raise ConfigError(f"{key} of a manifest is written by the store alone.")
+        self._draft[key] = value
+        self._save_draft()
+
+    def finish_stage(self, stage: str, facts: Mapping[str, Any]) -> None:
+        """Publish everything written so far; `run.json` is replaced in one step, last of all.
+
+        Args:
+            stage: Name of the stage.
+            facts: What is worth keeping of it: seconds, sizes, resolved settings.
+        """
+        entry = self._draft["stages"].get(stage, {})
+        self._draft["stages"][stage] = {**entry, **facts, "finished": now_iso()}
+        self._draft["engine_version"] = engine_version()
+        model = self.path / "model"
+        if (model / "config.json").is_file():
+            facts_of_model = self._draft.get("model") or {}
+            self._draft["model"] = {**facts_of_model, "fingerprint": fingerprint_model(model)}
+        write_json_atomic(self.path / MANIFEST, self._draft)
+        (self.path / DRAFT).unlink(missing_ok=True)
+
+    def _write(self, name: str, frame: Frame, spec: TableSpec) -> dict[str, Any]:
+        path = self.path / name
+        rows = write_parquet(path, frame, spec)
+        size = path.stat().st_size
+        return {"path": name, "rows": rows, "bytes": size, "sha256": file_sha256(path)}
+
+    def _withdraw(self, table: str) -> None:
+        """Forget a table, in the published manifest too, before its file is replaced."""
+        self._draft["tables"].pop(table, None)
+        if not (self.path / MANIFEST).is_file():
+            return
+        published = read_json(self.path / MANIFEST)
+        if published["tables"].pop(table, None) is not None:
+            write_json_atomic(self.path / MANIFEST, published)
+
+    def _save_draft(self) -> None:
+        write_json_atomic(self.path / DRAFT, self._draft)
+
+
+def _spec(table: str, *, sharded: bool) -> TableSpec:
+    spec = TABLES.get(table)
+    if spec is None:
+        raise ConfigError(f"There is no table called {table!r}; there are {', '.join(TABLES)}.")
+    if spec.sharded != sharded:
+        raise ConfigError(f"Table {table} is written with write_{'table' if sharded else 'shard'}.")
+    return spec
+
+
+def _shard_path(table: str, index: int) -> str:
+    """`activations/part-00007.parquet` for the activations, the table's name for others."""
+    return f"{table.removeprefix('prototype_')}/part-{index:05d}.parquet"
