@@ -52,7 +52,8 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     if isinstance(value, Path):
         return value.as_posix()
-    return value.item() if hasattr(value, "item") else value
+    item = getattr(value, "item", None)  # NumPy and torch scalars
+    return item() if callable(item) else value
 
 
 def fingerprint_bytes(data: bytes) -> str:

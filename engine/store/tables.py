@@ -30,7 +30,7 @@ def conform(spec: TableSpec, frame: Frame) -> pa.Table:
         SchemaMismatch: A column is missing, unknown or of another type, or a value breaks the
             contract: null, not finite, out of range or a key that repeats.
     """
-    names = list(frame.column_names if isinstance(frame, pa.Table) else frame.keys())
+    names = frame.column_names if isinstance(frame, pa.Table) else list(frame.keys())
     wanted = [column.name for column in spec.columns]
     missing, unknown = set(wanted) - set(names), set(names) - set(wanted)
     if missing or unknown:
@@ -67,7 +67,7 @@ def sort_by_key(spec: TableSpec, table: pa.Table) -> pa.Table:
     """Rows in the order of the key; a table that already is comes back as it is."""
     if not _key_order(spec, table)[0]:
         return table
-    return table.take(pc.sort_indices(table, sort_keys=[(name, "ascending") for name in spec.key]))
+    return table.sort_by([(name, "ascending") for name in spec.key])
 
 
 def write_parquet(path: Path, frame: Frame, spec: TableSpec) -> int:
@@ -164,7 +164,7 @@ def _cast(spec: TableSpec, column: ColumnSpec, values: Any) -> pa.Array | pa.Chu
         if isinstance(values, pa.Array | pa.ChunkedArray):
             return values.cast(column.type)
         if pa.types.is_floating(column.type):
-            floats = pd.to_numeric(pd.Series(values)).to_numpy(np.float64, na_value=np.nan)
+            floats = pd.Series(values).to_numpy(np.float64, na_value=np.nan)
             with np.errstate(over="ignore"):
                 narrowed = floats.astype(column.type.to_pandas_dtype())
             return pa.array(narrowed, type=column.type, from_pandas=True)
@@ -183,7 +183,9 @@ def _column_problems(spec: TableSpec, column: ColumnSpec, table: pa.Table) -> It
     if values.null_count and not column.nullable:
         yield f"{where} has {values.null_count} empty values and allows none."
     if pa.types.is_list(column.type):
-        values = pc.list_flatten(values)
+        values = pa.chunked_array(
+            [part.flatten() for part in values.chunks], column.type.value_type
+        )
     if not pa.types.is_floating(values.type) and not pa.types.is_integer(values.type):
         return
     numbers = values.drop_null().to_numpy()
@@ -210,13 +212,13 @@ def _key_order(spec: TableSpec, table: pa.Table) -> tuple[bool, bool]:
     for name in spec.key:
         values = table.column(name)
         before, after = values.slice(0, table.num_rows - 1), values.slice(1)
-        falling |= tied & _true(pc.greater(before, after))
-        tied &= _true(pc.equal(before, after))
+        falling |= tied & _compare("greater", before, after)
+        tied &= _compare("equal", before, after)
     return bool(falling.any()), bool(tied.any())
 
 
-def _true(mask: pa.ChunkedArray) -> np.ndarray:
-    return pc.fill_null(mask, False).to_numpy()
+def _compare(function: str, before: pa.ChunkedArray, after: pa.ChunkedArray) -> np.ndarray:
+    return pc.call_function(function, [before, after]).fill_null(False).to_numpy()
 
 
 def _damaged(path: Path) -> CacheStale:

@@ -1,0 +1,196 @@
+"""A run of random but valid numbers: every table filled, no model, no text behind it.
+
+Pages, their tests and the speed bench use it at any size. It is marked `synthetic` in its manifest
+and is never a result.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from engine.pipeline.synthetic_tables import Columns, prototype_tables, training_tables
+from engine.store import RunWriter
+
+
+DOMAINS = ("code", "markup", "prose", "unwanted", "verse")
+"""Domains of the documents; `unwanted` has the meaning it has in a real corpus."""
+_MEAN_LENGTH = 220
+
+
+@dataclass
+class Tally:
+    """What the activations of all shards add up to."""
+
+    n_prototypes: int
+    n_bins: int = 40
+    histogram: np.ndarray = field(init=False)
+    """Active tokens by prototype and bin of activation."""
+    by_domain: np.ndarray = field(init=False)
+    """Active tokens by prototype and domain."""
+    total: np.ndarray = field(init=False)
+    """Sum of activations by prototype."""
+    largest: np.ndarray = field(init=False)
+    """Largest activation by prototype."""
+
+    def __post_init__(self) -> None:
+        self.histogram = np.zeros((self.n_prototypes, self.n_bins), dtype=np.int64)
+        self.by_domain = np.zeros((self.n_prototypes, len(DOMAINS)), dtype=np.int64)
+        self.total = np.zeros(self.n_prototypes)
+        self.largest = np.zeros(self.n_prototypes)
+
+    def add(self, prototypes: np.ndarray, activations: np.ndarray, domains: np.ndarray) -> None:
+        """Count one shard; the three arrays are flat and parallel."""
+        k, bins, n_domains = self.n_prototypes, self.n_bins, len(DOMAINS)
+        bin_of = np.minimum((activations * bins).astype(int), bins - 1)
+        cells = np.bincount(prototypes * bins + bin_of, minlength=k * bins)
+        self.histogram += cells.reshape(k, bins)
+        cells = np.bincount(prototypes * n_domains + domains, minlength=k * n_domains)
+        self.by_domain += cells.reshape(k, n_domains)
+        self.total += np.bincount(prototypes, weights=activations, minlength=k)
+        np.maximum.at(self.largest, prototypes, activations)
+
+
+def write_synthetic_run(
+    path: Path,
+    *,
+    n_prototypes: int = 512,
+    n_tokens: int = 100_000,
+    n_active: int = 16,
+    shard_tokens: int = 131_072,
+    seed: int = 0,
+) -> Path:
+    """Fill every table of the contract with random, mutually consistent numbers.
+
+    Args:
+        path: Folder of the run.
+        n_prototypes: Prototypes in the bank.
+        n_tokens: Tokens scanned; `n_tokens * n_active` activation rows are written.
+        n_active: Active prototypes a token.
+        shard_tokens: Tokens an activation shard holds.
+        seed: Seed of every number.
+
+    Returns:
+        `path`.
+    """
+    generator = np.random.default_rng(seed)
+    documents, document_of, position_of = _documents(generator, n_tokens)
+    domain_of = documents["domain_code"]
+    identity = _identity(documents, n_prototypes, n_active, n_tokens, seed)
+    writer = RunWriter.create(path, name="Synthetic", kind="prism", identity=identity)
+    if writer.begin_stage("train", identity):
+        return path
+    for table, columns in training_tables(generator, DOMAINS).items():
+        writer.write_table(table, columns)
+    writer.finish_stage("train", {"seconds": 0.0, "synthetic": True})
+
+    writer.begin_stage("index", identity)
+    tally = Tally(n_prototypes)
+    examples: list[np.ndarray] = []
+    for shard, start in enumerate(range(0, n_tokens, shard_tokens)):
+        stop = min(start + shard_tokens, n_tokens)
+        document, position = document_of[start:stop], position_of[start:stop]
+        active = _active(generator, domain_of[document], n_prototypes, n_active)
+        activations = np.sort(generator.beta(5, 4, active.shape), axis=1)[:, ::-1]
+        activations = activations.astype(np.float16)
+        rows = [np.repeat(document, n_active), np.repeat(position, n_active), active.ravel()]
+        flat = activations.ravel()
+        tally.add(rows[2], flat.astype(float), domain_of[rows[0]])
+        if shard == 0:
+            examples = [*rows, flat.astype(np.float32)]
+        rank = np.tile(np.arange(n_active), stop - start)
+        names = ("document", "position", "rank", "prototype", "activation")
+        values = (rows[0], rows[1], rank, rows[2], flat)
+        writer.write_shard("prototype_activations", shard, dict(zip(names, values, strict=True)))
+        residuals = {
+            "document": document,
+            "position": position,
+            "residual_share": generator.beta(3, 9, stop - start),
+            "loss": generator.gamma(2.0, 1.5, stop - start),
+        }
+        writer.write_shard("token_residuals", shard, residuals)
+    writer.write_table("documents", {k: v for k, v in documents.items() if k != "domain_code"})
+    for table, columns in prototype_tables(generator, tally, examples, n_tokens, DOMAINS).items():
+        writer.write_table(table, columns)
+    _write_tokenizer(path / "model")
+    writer.finish_stage("index", {"seconds": 0.0, "n_tokens": n_tokens, "synthetic": True})
+    return path
+
+
+def _documents(
+    generator: np.random.Generator, n_tokens: int
+) -> tuple[Columns, np.ndarray, np.ndarray]:
+    """The documents table, and document and position of every token."""
+    lengths = generator.integers(40, 2 * _MEAN_LENGTH - 40, max(1, 2 * n_tokens // _MEAN_LENGTH))
+    ends = np.cumsum(lengths)
+    count = int(np.searchsorted(ends, n_tokens)) + 1
+    document_of = np.repeat(np.arange(count), lengths[:count])[:n_tokens]
+    position_of = np.arange(n_tokens) - (ends - lengths)[document_of]
+    codes = np.sort(generator.integers(0, len(DOMAINS), count))
+    columns = {
+        "document": np.arange(count),
+        "doc_id": [generator.bytes(8).hex() for _ in range(count)],
+        "domain": [DOMAINS[code] for code in codes],
+        "source": [f"synthetic/{DOMAINS[code]}/{i:05d}.txt" for i, code in enumerate(codes)],
+        "split": np.where(generator.random(count) < 0.05, "validation", "train"),
+        "n_bytes": lengths[:count] * 4,
+        "domain_code": codes,
+    }
+    return columns, document_of, position_of
+
+
+def _active(
+    generator: np.random.Generator, domains: np.ndarray, n_prototypes: int, n_active: int
+) -> np.ndarray:
+    """`n_active` different prototypes a token, [tokens n_active], of very unequal frequency."""
+    highest = n_prototypes - n_active + 1
+    shape = (len(domains), n_active)
+    drawn = (highest * generator.random(shape) ** 2.5).astype(np.int64)
+    n_domains = len(DOMAINS)
+    own = drawn // n_domains * n_domains + domains[:, None]
+    drawn = np.where(generator.random(shape) < 0.6, np.minimum(own, highest - 1), drawn)
+    drawn.sort(axis=1)
+    steps = np.arange(n_active)
+    distinct = np.maximum.accumulate(drawn - steps, axis=1) + steps
+    shuffled = np.take_along_axis(distinct, generator.random(shape).argsort(axis=1), axis=1)
+    return np.random.default_rng(n_prototypes).permutation(n_prototypes)[shuffled]
+
+
+def _identity(
+    documents: Columns, n_prototypes: int, n_active: int, n_tokens: int, seed: int
+) -> dict[str, object]:
+    domains = {
+        name: {
+            "fingerprint": f"{code:016x}",
+            "n_documents": int((documents["domain_code"] == code).sum()),
+            "n_bytes": int(documents["n_bytes"][documents["domain_code"] == code].sum()),
+        }
+        for code, name in enumerate(DOMAINS)
+    }
+    train = {"n_prototypes": n_prototypes, "n_active": n_active, "d_model": 64, "seed": seed}
+    return {
+        "synthetic": True,
+        "config": {"train": train, "index": {"max_tokens": n_tokens, "seed": seed}},
+        "corpus": {
+            "name": "synthetic",
+            "preset": None,
+            "fingerprint": f"{seed:016x}",
+            "domains": domains,
+        },
+        "tokenizer": {"fingerprint": f"{seed:016x}", "vocab_size": 257},
+        "model": {"n_parameters": 0},
+    }
+
+
+def _write_tokenizer(folder: Path) -> None:
+    """A tokenizer of single bytes, so that token ids have texts."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    vocabulary = {token: index for index, token in enumerate(["<|endoftext|>", *alphabet])}
+    tokenizer = Tokenizer(models.BPE(vocabulary, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens(["<|endoftext|>"])
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer.save(str(folder / "tokenizer.json"))
