@@ -1,0 +1,69 @@
+"""The `headwater` command: every group of commands, in the order in which one needs them."""
+
+from typing import Annotated
+
+import typer
+
+from engine import __version__
+from engine.cli import claims, corpus, demo, index, prompt, runs, study, train
+from engine.cli.console import configure_logging, say
+from engine.cli.failures import CommandGroup
+
+
+app = typer.Typer(
+    name="headwater",
+    cls=CommandGroup,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(value: bool) -> None:
+    if value:
+        say(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def headwater(
+    *,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Log details as well as stages.")
+    ] = False,
+    version: Annotated[  # noqa: ARG001
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Trace a language model upstream: from a prediction to the training text behind it.
+
+    New here? `headwater demo` opens the shipped model in the browser. To make your own:
+    `corpus fetch`, `corpus build`, `train`, `index`, then `dashboard`.
+
+    Every command stops safely with Ctrl-C and resumes when it is run again. Results are kept in
+    the folder that HEADWATER_CACHE names (cache/ of the project unless set).
+    """
+    configure_logging(verbose=verbose)
+
+
+_START, _MAKE, _ASK, _KEEP = "Start here", "Make a run", "Ask a run", "Look after runs"
+app.command(rich_help_panel=_START)(demo.demo)
+app.command(rich_help_panel=_START)(demo.dashboard)
+app.add_typer(corpus.app, name="corpus", rich_help_panel=_MAKE)
+app.command(rich_help_panel=_MAKE)(train.train)
+app.command(rich_help_panel=_MAKE)(train.retrofit)
+app.command(rich_help_panel=_MAKE)(index.index)
+app.add_typer(study.app, name="study", rich_help_panel=_MAKE)
+app.command(rich_help_panel=_ASK)(prompt.decompose)
+app.command(rich_help_panel=_ASK)(prompt.generate)
+app.command(rich_help_panel=_KEEP)(runs.info)
+app.command(rich_help_panel=_KEEP)(runs.check)
+app.command(rich_help_panel=_KEEP)(claims.claims)
+
+
+def main() -> None:
+    """Entry point of the installed command."""
+    app(prog_name="headwater")

@@ -1,0 +1,64 @@
+"""How a command ends when it cannot go on: one sentence on stderr and an exit code."""
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+import typer.core
+
+from engine.cli.console import note
+from engine.errors import EngineError, Interrupted
+
+
+EXIT_PROBLEM = 1
+"""What was asked for was found wanting: a damaged run, a failed fetch."""
+EXIT_ERROR = 2
+"""The command could not be done as typed."""
+EXIT_STOPPED = 130
+"""Stopped by the user."""
+STOPPED = "Stopped; run the same command again to resume."
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+@contextmanager
+def one_sentence() -> Iterator[None]:
+    """Turn what a user can cause into a sentence and an exit code; let defects surface."""
+    try:
+        yield
+    except (KeyboardInterrupt, Interrupted) as stop:
+        note(str(stop) or STOPPED)
+        raise typer.Exit(EXIT_STOPPED) from stop
+    except EngineError as error:
+        note(f"{error}")
+        raise typer.Exit(EXIT_ERROR) from error
+    except OSError as error:
+        sentence = system_sentence(error)
+        if sentence is None:
+            raise
+        note(sentence)
+        raise typer.Exit(EXIT_ERROR) from error
+
+
+def system_sentence(error: OSError) -> str | None:
+    """What a failure of the file system asks of the user; None when it is a defect of ours."""
+    place = f" ({error.filename})" if error.filename else ""
+    if error.errno in _DISK_FULL or "No space left" in str(error):
+        return f"The disk is full{place}; free some space and run the same command again to resume."
+    if error.errno in _REFUSED:
+        return (
+            f"The file system allows no access{place}; "
+            "mend the permissions, or move the caches with HEADWATER_CACHE."
+        )
+    return None
+
+
+class CommandGroup(typer.core.TyperGroup):
+    """A group of commands that ends in sentences."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was typed."""
+        with one_sentence():
+            return super().invoke(ctx)

@@ -1,0 +1,67 @@
+"""Intervals of claims: paired bootstrap over the units that could have been others."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+RESAMPLES = 10_000
+SEED = 0
+_BLOCK = 500
+
+Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+"""From `[resamples units columns]` to `[resamples]`."""
+
+
+def bootstrap(
+    columns: NDArray[np.float64], statistic: Statistic, *, resamples: int = RESAMPLES
+) -> tuple[float, float]:
+    """95 % percentile interval of a statistic of paired columns.
+
+    Args:
+        columns: `[units columns]`; a unit is drawn with all its columns, so pairs stay pairs.
+        statistic: Computes the figure of each resample.
+        resamples: Resamples drawn, with a fixed seed.
+
+    Returns:
+        Lower and upper end, in the unit of the statistic.
+    """
+    generator = np.random.default_rng(SEED)
+    n_units = len(columns)
+    values = []
+    for start in range(0, resamples, _BLOCK):
+        drawn = generator.integers(n_units, size=(min(_BLOCK, resamples - start), n_units))
+        values.append(statistic(columns[drawn]))
+    low, high = np.quantile(np.concatenate(values), [0.025, 0.975])
+    return float(low), float(high)
+
+
+def mean_difference(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean of the first column minus mean of the second."""
+    means = columns.mean(axis=-2)
+    return means[..., 0] - means[..., 1]
+
+
+def relative_drop(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1 - mean of the second column over mean of the first."""
+    means = columns.mean(axis=-2)
+    return 1 - means[..., 1] / np.maximum(means[..., 0], np.finfo(np.float64).tiny)
+
+
+def geometric_ratio(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Geometric mean of the second column over that of the first."""
+    logs = np.log(columns).mean(axis=-2)
+    return np.exp(logs[..., 1] - logs[..., 0])
+
+
+def weighted_ratio(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean of the first over the second column, both weighted by the third, minus 1."""
+    weighted = (columns[..., :2] * columns[..., 2:3]).sum(axis=-2)
+    return weighted[..., 0] / weighted[..., 1] - 1
+
+
+def ratio_of_sums(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sum of the first column over sum of the second."""
+    sums = columns.sum(axis=-2)
+    return sums[..., 0] / sums[..., 1]
