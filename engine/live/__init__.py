@@ -14,6 +14,7 @@ from engine.live.results import (
     Token,
 )
 
+
 __all__ = [
     "Decomposition",
     "Generation",

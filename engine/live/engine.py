@@ -1,9 +1,20 @@
 """LiveEngine: prompt in, contract-shaped values out; no hidden state."""
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 import pandas as pd
+import torch
+from torch import Tensor
 
+from engine.errors import PromptError
+from engine.live import records, views
+from engine.live.decomposition import divergence, slice_position
+from engine.live.generation import Request, stream
+from engine.live.memory import Memory
+from engine.live.model import LiveModel, Pass
+from engine.live.opening import Opened, open_model
+from engine.live.reader import Reader
 from engine.live.results import (
     Decomposition,
     Generation,
@@ -16,26 +27,42 @@ from engine.live.results import (
     Suppression,
     Token,
 )
+from engine.live.scores import Scorers
+from engine.live.side_effects import Reading, measure, read_text
+from engine.live.text import Codec
+
+
+MAX_NEW_TOKENS = 4096
+"""Longest generation."""
+_READINGS_KEPT = 3
 
 
 class LiveEngine:
     """A loaded run. Every method is a pure function of its arguments; one lock guards torch.
 
+    What is kept between calls (recent prompts' states) changes speed alone, never a result.
+
     Attributes:
         name: name of the run or folder.
         kind: "prism", "retrofit" or "dense" (no prototypes: `next_tokens` and `generate` only).
         n_prototypes: size of the bank, 0 for a dense model.
-        n_active: active prototypes a token.
+        n_active: active prototypes a token, 0 for a dense model.
         context: tokens the model reads at once.
         labels: label by prototype, empty where the run is not indexed.
     """
 
-    name: str
-    kind: str
-    n_prototypes: int
-    n_active: int
-    context: int
-    labels: dict[int, str]
+    def __init__(self, opened: Opened) -> None:
+        self.name = opened.name
+        self.kind = opened.kind
+        self.run = opened.run
+        self.model: LiveModel = opened.model
+        self.codec: Codec = opened.codec
+        self.n_prototypes: int = opened.model.n_prototypes
+        self.n_active: int = opened.model.n_active
+        self.context: int = opened.model.context
+        self._reader = Reader(opened.name, opened.model, opened.codec)
+        self._readings: Memory[list[Reading]] = Memory(_READINGS_KEPT)
+        self._scorers = Scorers()
 
     @classmethod
     def open(cls, run: str, *, device: str = "auto") -> "LiveEngine":
@@ -43,24 +70,38 @@ class LiveEngine:
 
         Raises:
             CacheMissing: no such run, or a folder that is neither a run nor a model.
+            CacheStale: its files are damaged.
+            UnsupportedModel: its logits are not linear in its last state.
         """
-        raise NotImplementedError
+        return cls(open_model(run, device))
+
+    @cached_property
+    def labels(self) -> dict[int, str]:
+        """Label by prototype, empty where the run is not indexed."""
+        return records.read_labels(self.run)
+
+    # --- text -------------------------------------------------------------------------------
 
     def tokens(self, prompt: str) -> list[Token]:
-        """Tokens of a prompt, whole; raises `PromptError` when it is empty or not encodable."""
-        raise NotImplementedError
+        """Tokens of a prompt, whole; raises `PromptError` when it is empty or not encodable.
+
+        The texts put together are the prompt; a character of several tokens stands in its last.
+        """
+        return views.as_tokens(self.codec, self._reader.ids(prompt))
 
     def notice(self, prompt: str) -> str | None:
         """A sentence when the prompt is longer than the context, else None."""
-        raise NotImplementedError
+        return views.notice(len(self._reader.ids(prompt)), self.context)
 
     def token_text(self, token_id: int) -> str:
         """Text of one token of the vocabulary."""
-        raise NotImplementedError
+        return self.codec.token_text(token_id)
 
     def token_id(self, target: str | int) -> int:
         """The single token `target` names; `PromptError` says how it splits otherwise."""
-        raise NotImplementedError
+        return self.codec.token_id(target)
+
+    # --- one position -----------------------------------------------------------------------
 
     def decompose(
         self,
@@ -78,7 +119,7 @@ class LiveEngine:
             target: token explained; None takes the likeliest next token.
             n_slices: slices listed, largest absolute first; the rest is in `other`.
         """
-        raise NotImplementedError
+        return self._decompose(prompt, position, target, None, n_slices)
 
     def contrast(
         self,
@@ -89,8 +130,55 @@ class LiveEngine:
         *,
         n_slices: int | None = None,
     ) -> Decomposition:
-        """Why `target` and not `distractor`: the same for the difference of their logits."""
-        raise NotImplementedError
+        """Why `target` and not `distractor`: the same for the difference of their logits.
+
+        Raises:
+            PromptError: target and distractor are the same token, or one of them is none.
+        """
+        return self._decompose(prompt, position, target, distractor, n_slices)
+
+    def _decompose(
+        self,
+        prompt: str,
+        position: int,
+        target: str | int | None,
+        distractor: str | int | None,
+        n_slices: int | None,
+    ) -> Decomposition:
+        self._reader.require_bank("decomposed")
+        ids = self._reader.ids(prompt)
+        here, row = self._reader.row(ids, position)
+        against = None if distractor is None else self.codec.token_id(distractor)
+        wanted = None if target is None else self.codec.token_id(target)
+        with self._reader.lock, torch.inference_mode():
+            found = self._reader.read(ids)
+            if wanted is None:
+                wanted = int(self.model.logits(found.states[:, row])[0].argmax())
+            if wanted == against:
+                raise PromptError(
+                    f"Target and distractor are the same token {self.token_text(wanted)!r}; "
+                    "choose two."
+                )
+            slices = slice_position(self.model, found, row, wanted, against)
+        shown, other, n_other = views.slice_frame(slices, self.labels, n_slices)
+        return Decomposition(
+            tokens=tuple(views.as_tokens(self.codec, ids)),
+            position=here,
+            target_id=wanted,
+            target=self.token_text(wanted),
+            logit=slices.logit,
+            slices=shown,
+            other=other,
+            n_other=n_other,
+            residual=slices.residual,
+            residual_share=slices.residual_share,
+            gap_logit=slices.gap_logit,
+            gap=slices.gap,
+            bias=slices.bias,
+            distractor_id=against,
+            distractor=None if against is None else self.token_text(against),
+            notice=views.notice(len(ids), self.context),
+        )
 
     def next_tokens(
         self,
@@ -105,15 +193,56 @@ class LiveEngine:
             token_id, token, logit, probability, logit_suppressed, probability_suppressed; the n
             likeliest of either side, by falling `probability`.
         """
-        raise NotImplementedError
+        if n < 1:
+            raise PromptError(f"{n} tokens were asked for; choose 1 or more.")
+        _, before, after = self._logits(prompt, position, suppression)
+        return views.next_frame(self.codec, before, after, n)
 
     def shift(self, prompt: str, position: int, suppression: Suppression) -> Shift:
         """KL of the next-token distribution and the suppressed prototypes active there."""
-        raise NotImplementedError
+        found, before, after = self._logits(prompt, position, suppression)
+        touched: tuple[int, ...] = ()
+        kl = 0.0
+        if suppression.active:
+            _, activations, indices = self.model.bank(found)
+            active = set(indices[0, 0][activations[0, 0] > 0].tolist())
+            touched = tuple(sorted(active & set(suppression.prototypes)))
+            kl = float(divergence(before, after))
+        return Shift(kl=kl, touched=touched)
+
+    def _logits(
+        self, prompt: str, position: int, suppression: Suppression | None
+    ) -> tuple[Pass, Tensor, Tensor]:
+        """One position, its logits and its suppressed logits; the same tensor with nothing off."""
+        self._reader.check_suppression(suppression)
+        ids = self._reader.ids(prompt)
+        _, row = self._reader.row(ids, position)
+        with self._reader.lock, torch.inference_mode():
+            found = self._reader.read(ids).at(slice(row, row + 1))
+            before = after = self.model.logits(found.states)[0, 0]
+            if suppression is not None and suppression.active:
+                mask = self.model.mask(suppression.prototypes)
+                states = self.model.suppressed(found, mask, suppression.strength)
+                after = self.model.logits(states)[0, 0]
+        return found, before, after
+
+    # --- whole texts ------------------------------------------------------------------------
 
     def activations(self, prompt: str) -> PromptActivations:
-        """Active prototypes and residual share of every token."""
-        raise NotImplementedError
+        """Active prototypes and residual share of every token that the context holds."""
+        self._reader.require_bank("explained")
+        ids = self._reader.ids(prompt)
+        with self._reader.lock, torch.inference_mode():
+            found = self._reader.read(ids)
+            _, shares = self.model.residual(found)
+        first = len(ids) - found.states.shape[1]
+        _, activations, indices = self.model.bank(found)
+        return PromptActivations(
+            tokens=tuple(views.as_tokens(self.codec, ids)),
+            frame=views.activation_frame(activations[0], indices[0], first, self.labels),
+            residuals=views.residual_frame(shares[0], first),
+            notice=views.notice(len(ids), self.context),
+        )
 
     def firing(self, prompt: str) -> pd.DataFrame:
         """What fires on this text.
@@ -122,16 +251,27 @@ class LiveEngine:
             prototype, label, activation (largest over the text), position and token where that
             is, n_tokens on which it is active; by falling `activation`.
         """
-        raise NotImplementedError
+        return views.firing_frame(self.activations(prompt))
 
     def strip(self, text: str | Sequence[int], prototype: int) -> pd.DataFrame:
         """One prototype over a text (or token ids).
 
         Returns:
             position, token_id, token, activation (0 where it is not among the top-k), similarity
-            (cosine before ReLU and top-k).
+            (cosine before ReLU and top-k); positions that the context holds.
         """
-        raise NotImplementedError
+        self._reader.require_bank("explained")
+        self._reader.check_prototypes((prototype,))
+        ids = self._reader.ids(text) if isinstance(text, str) else self._reader.checked(list(text))
+        with self._reader.lock, torch.inference_mode():
+            found = self._reader.read(ids)
+            similarity = self.model.similarity(found.states, prototype)[0]
+        _, activations, indices = self.model.bank(found)
+        mine = torch.where(indices[0] == prototype, activations[0], 0.0).sum(-1)
+        tokens = views.as_tokens(self.codec, ids)[len(ids) - len(mine) :]
+        return views.strip_frame(tokens, mine, similarity)
+
+    # --- generation -------------------------------------------------------------------------
 
     def generate(
         self,
@@ -144,9 +284,17 @@ class LiveEngine:
     ) -> Iterator[GenerationStep]:
         """Stream a continuation; equal seeds share every random number, whatever is suppressed.
 
-        Input is checked when called, not at the first step.
+        Input is checked when called, not at the first step. A prompt longer than the context is
+        continued from its last tokens.
         """
-        raise NotImplementedError
+        self._reader.check_suppression(suppression)
+        if not 1 <= n_tokens <= MAX_NEW_TOKENS:
+            raise PromptError(
+                f"{n_tokens} tokens were asked for; choose between 1 and {MAX_NEW_TOKENS:,}."
+            )
+        ids = torch.tensor([self._reader.ids(prompt)])
+        request = Request(ids, (seed,), sampler or Sampler(), suppression)
+        return stream(self.model, self.codec, request, n_tokens, self._reader.lock)
 
     def complete(
         self,
@@ -158,30 +306,91 @@ class LiveEngine:
         suppression: Suppression | None = None,
     ) -> Generation:
         """`generate`, collected."""
-        raise NotImplementedError
+        steps = list(
+            self.generate(
+                prompt, n_tokens=n_tokens, seed=seed, sampler=sampler, suppression=suppression
+            )
+        )
+        return Generation(
+            text="".join(step.text for step in steps),
+            token_ids=tuple(step.token_id for step in steps),
+            touched=tuple(step.touched for step in steps),
+            ending=steps[-1].ending,
+            notice=self.notice(prompt),
+        )
+
+    # --- interventions ----------------------------------------------------------------------
 
     def benign_texts(self, n: int = 24, seed: int = 0) -> tuple[str, ...]:
-        """Held-out texts outside the unwanted domain, balanced over domains, from the corpus."""
-        raise NotImplementedError
+        """Held-out texts outside the unwanted domain, balanced over domains, from the corpus.
+
+        Raises:
+            CorpusError: the run names no corpus, or it is not built on this machine.
+        """
+        corpus = records.run_corpus(self.run, self.name)
+        return tuple(corpus.text(i) for i in records.benign_documents(corpus, n, seed))
 
     def side_effects(
-        self, suppression: Suppression, texts: Sequence[str] | None = None, max_tokens: int = 2048
+        self,
+        suppression: Suppression,
+        texts: Sequence[str] | None = None,
+        max_tokens: int = 2048,
     ) -> SideEffects:
-        """KL, perplexity and tokens touched on benign texts (None: `benign_texts()`)."""
-        raise NotImplementedError
+        """KL, perplexity and tokens touched on benign texts.
+
+        Args:
+            suppression: what is switched off.
+            texts: None takes `benign_texts()`.
+            max_tokens: tokens read in all, the beginnings of all texts in equal parts.
+        """
+        self._reader.check_suppression(suppression)
+        chosen = tuple(self.benign_texts() if texts is None else texts)
+        with self._reader.lock, torch.inference_mode():
+            readings = self._readings.get(
+                (chosen, max_tokens), lambda: self._readings_of(chosen, max_tokens)
+            )
+            on = suppression.active
+            mask = self.model.mask(suppression.prototypes) if on else None
+            return measure(self.model, readings, mask, suppression.strength)
+
+    def _readings_of(self, texts: Sequence[str], max_tokens: int) -> list[Reading]:
+        each = min(self.context, max(2, max_tokens // max(1, len(texts))))
+        ids = [self._reader.ids(text, "benign text")[:each] for text in texts]
+        readings = [read_text(self.model, part) for part in ids if len(part) > 1]
+        if not readings:
+            raise PromptError("The benign texts hold no two tokens to predict; pass longer texts.")
+        return readings
 
     def concepts(self) -> dict[str, tuple[int, ...]]:
         """Saved sets of prototypes by name; empty where the run has none."""
-        raise NotImplementedError
+        return records.read_concepts(self.run)
 
     def concept(self, name: str) -> tuple[int, ...]:
-        """Prototypes of a saved concept; the sentence lists those there are."""
-        raise NotImplementedError
+        """Prototypes of a saved concept; the sentence lists those there are.
+
+        Raises:
+            PromptError: the run has no concept of that name.
+        """
+        known = self.concepts()
+        if name not in known:
+            has = f"it has {', '.join(sorted(known))}" if known else "it has none"
+            raise PromptError(
+                f"{self.name} has no concept {name!r}; {has}. Concepts are made by "
+                f"`headwater index --run {self.name}`, or name prototypes with --suppress."
+            )
+        return known[name]
 
     def matched_random(self, prototypes: Sequence[int], seed: int = 0) -> tuple[int, ...]:
-        """As many prototypes outside the set, matched on firing rate."""
-        raise NotImplementedError
+        """As many prototypes outside the set, matched on firing rate.
+
+        Raises:
+            CacheMissing: the run is not indexed, so there are no firing rates.
+            PromptError: the set is more than half of the bank.
+        """
+        self._reader.check_prototypes(prototypes)
+        rates = records.firing_rates(self.run, self.name)
+        return records.matched_random(rates, prototypes, seed)
 
     def score(self, texts: Sequence[str]) -> Scores:
         """Both scorers on texts; a scorer that is not on this machine says so in `missing`."""
-        raise NotImplementedError
+        return self._scorers.score(texts)

@@ -9,6 +9,7 @@ import pandas as pd
 
 from engine.errors import PromptError
 
+
 Ending = Literal["", "length", "end of text"]
 
 

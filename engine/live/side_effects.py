@@ -1,0 +1,82 @@
+"""What a suppression does to benign text: divergence, perplexity, tokens touched."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from engine.live.decomposition import divergence
+from engine.live.model import LiveModel, Pass
+from engine.live.results import SideEffects
+
+
+_ROWS = 256
+"""Positions whose full logits exist at once."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A text as the model reads it unchanged: the part that no suppression alters."""
+
+    found: Pass
+    """States of the positions that have a next token."""
+    targets: Int[Tensor, " pos"]
+    """Those next tokens."""
+    losses: Float[Tensor, " pos"]
+    """-log p(next token), nats."""
+
+
+def read_text(model: LiveModel, ids: Sequence[int]) -> Reading:
+    """Read the tokens of one text; at least two."""
+    tokens = torch.tensor([list(ids)], device=model.device)
+    found = model.run(tokens[:, :-1])
+    targets = tokens[0, 1:]
+    return Reading(found, targets, token_losses(model, found.states[0], targets))
+
+
+def token_losses(
+    model: LiveModel, states: Float[Tensor, "pos d_model"], targets: Int[Tensor, " pos"]
+) -> Float[Tensor, " pos"]:
+    """-log p(target) after each state, nats, in float64."""
+    parts = []
+    for start in range(0, len(states), _ROWS):
+        rows = slice(start, start + _ROWS)
+        logits = model.logits(states[rows]).double()
+        parts.append(torch.nn.functional.cross_entropy(logits, targets[rows], reduction="none"))
+    return torch.cat(parts)
+
+
+def measure(
+    model: LiveModel,
+    readings: Sequence[Reading],
+    mask: Bool[Tensor, " prototypes"] | None,
+    strength: float,
+) -> SideEffects:
+    """Compare the predictions with and without suppression.
+
+    Only positions where a suppressed prototype is active are computed anew; everywhere else the
+    logits are the same bit for bit, so the divergence is 0 and the loss as it was.
+    """
+    total = sum(len(reading.targets) for reading in readings)
+    before = sum(float(reading.losses.sum()) for reading in readings)
+    after, kl, touched = before, 0.0, 0
+    for reading in readings:
+        rows = model.touched(reading.found, mask)[0].nonzero()[:, 0]
+        touched += len(rows)
+        for part in rows.split(_ROWS):
+            here = reading.found.at(part)
+            states = model.suppressed(here, mask, strength)
+            kl += float(divergence(model.logits(here.states), model.logits(states)).sum())
+            changed = token_losses(model, states[0], reading.targets[part])
+            after += float((changed - reading.losses[part]).sum())
+    return SideEffects(
+        kl=kl / total,
+        perplexity_before=math.exp(before / total),
+        perplexity_after=math.exp(min(after / total, 700.0)),
+        tokens_touched_share=touched / total,
+        n_tokens=total,
+        n_texts=len(readings),
+    )
