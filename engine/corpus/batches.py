@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from engine.corpus.shards import TokenShards
 from engine.errors import CorpusError
 
+
 _BLOCK = 4096
 
 
@@ -104,7 +105,7 @@ class BatchStream:
         self.rows: dict[str, DomainRows] = {
             str(domain): DomainRows(
                 shards,
-                group["document"].to_numpy(dtype=np.int64),
+                np.asarray(group["document"], dtype=np.int64),
                 context,
                 (seed, shards.domains.index(str(domain))),
             )

@@ -8,8 +8,8 @@ whose package is missing is noted while the others are built.
 
 import hashlib
 import mmap
-import os
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,9 @@ from engine.corpus.plans import DomainPlan, corpus_name, domain_plans
 from engine.errors import CorpusError, PackageMissing
 from engine.provenance import fingerprint
 
+
 MANIFEST = "corpus.json"
+_LEFTOVER_SECONDS = 3600
 _RECORD_COLUMNS = ("doc_id", "source", "split", "n_bytes")
 
 
@@ -45,7 +47,7 @@ def build_corpus(
         config: What it is made of.
         root: Folder of corpora; each corpus is a folder inside it.
         packages: Folder of fetched package archives.
-        progress: Wraps the list of domains, and the documents of long sources.
+        progress: Wraps the documents of each domain that is built.
 
     Raises:
         PackageMissing: When not a single domain can be built.
@@ -55,9 +57,9 @@ def build_corpus(
     plans = domain_plans(config, packages)
     records: dict[str, dict[str, Any]] = {}
     missing: dict[str, str] = {}
-    for plan in progress(plans, label="Building domains", total=len(plans)):
+    for plan in plans:
         try:
-            records[plan.name] = _build_domain(path, plan)
+            records[plan.name] = _build_domain(path, plan, progress)
         except PackageMissing as error:
             missing[plan.name] = str(error)
     if not records:
@@ -66,7 +68,7 @@ def build_corpus(
     return Corpus(path)
 
 
-def _build_domain(path: Path, plan: DomainPlan) -> dict[str, Any]:
+def _build_domain(path: Path, plan: DomainPlan, progress: Progress) -> dict[str, Any]:
     """The record of a domain, from its file when the inputs are the same."""
     record_path, text_path = _domain_paths(path, plan.name)
     inputs = fingerprint(plan.inputs())
@@ -75,12 +77,20 @@ def _build_domain(path: Path, plan: DomainPlan) -> dict[str, Any]:
         if record.get("inputs") == inputs and record.get("size") == text_path.stat().st_size:
             return record
     record_path.unlink(missing_ok=True)
-    text_path.parent.mkdir(parents=True, exist_ok=True)
-    record = {"inputs": inputs, **_write_texts(text_path, plan.documents())}
+    _remove_old_leftovers(text_path.parent)
+    documents = progress(plan.documents(), label=f"Building {plan.name}", total=None)
+    record = {"inputs": inputs, **_write_texts(text_path, documents)}
     if not record["doc_id"]:
         raise CorpusError(f"The domain {plan.name} of {path.name} holds no text; check its source.")
     store.write_json_atomic(record_path, record)
     return record
+
+
+def _remove_old_leftovers(folder: Path) -> None:
+    """Remove what killed builds left; young files may belong to a build that runs beside this."""
+    for path in folder.glob(".*") if folder.is_dir() else ():
+        if time.time() - path.stat().st_mtime > _LEFTOVER_SECONDS:
+            path.unlink(missing_ok=True)
 
 
 def _domain_paths(path: Path, domain: str) -> tuple[Path, Path]:
@@ -88,13 +98,12 @@ def _domain_paths(path: Path, domain: str) -> tuple[Path, Path]:
     return folder / f"{domain}.json", folder / f"{domain}.utf8"
 
 
-def _write_texts(path: Path, documents: Iterator[Document]) -> dict[str, Any]:
+def _write_texts(path: Path, documents: Iterable[Document]) -> dict[str, Any]:
     """Write texts end to end, then move the file into place; returns the record's columns."""
     columns: dict[str, list[Any]] = {name: [] for name in _RECORD_COLUMNS}
     digest, ids = hashlib.sha256(), hashlib.sha256()
-    scratch = path.with_suffix(".part")
     size = 0
-    with scratch.open("wb") as file:
+    with store.atomic_file(path) as file:
         for document in documents:
             content = document.text.encode()
             file.write(content)
@@ -104,9 +113,6 @@ def _write_texts(path: Path, documents: Iterator[Document]) -> dict[str, Any]:
             for name, value in zip(_RECORD_COLUMNS, values, strict=True):
                 columns[name].append(value)
             size += len(content)
-        file.flush()
-        os.fsync(file.fileno())
-    scratch.replace(path)
     content_ids = {"fingerprint": ids.hexdigest()[:16], "sha256": digest.hexdigest()}
     return {**content_ids, "size": size, **columns}
 
@@ -209,7 +215,8 @@ class Corpus:
         """Text of a document."""
         if not 0 <= document < len(self):
             raise CorpusError(
-                f"Document {document} does not exist; {self.name} holds documents 0 to {len(self) - 1}."
+                f"Document {document} does not exist; {self.name} holds documents 0 to "
+                f"{len(self) - 1}."
             )
         domain = self.domain_of(document)
         base = self._offsets[self.domains[domain].first]

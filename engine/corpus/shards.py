@@ -6,7 +6,6 @@ stopped run is started again.
 """
 
 import hashlib
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from engine.corpus.documents import Progress, no_progress
 from engine.corpus.tokenizer import separator_id, tokenizer_fingerprint
 from engine.errors import CorpusError
 from engine.provenance import fingerprint
+
 
 MANIFEST = "shards.json"
 SHARD_BYTES = 8_000_000
@@ -128,8 +128,6 @@ def _write_shard(
     progress: Progress,
 ) -> dict[str, Any]:
     """Write one shard's tokens; returns its lengths, separators included, and digest."""
-    record_path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = record_path.with_suffix(".part")
     digest = hashlib.sha256()
     lengths: list[int] = []
     starts = range(plan.first, plan.stop, _ENCODE_BATCH)
@@ -137,7 +135,7 @@ def _write_shard(
     plain = tokenizer.encode_special_tokens
     # A document that quotes a special token is text, not a command to the model.
     tokenizer.encode_special_tokens = True
-    with scratch.open("wb") as file:
+    with store.atomic_file(record_path.with_suffix(".tokens")) as file:
         for start in progress(starts, label=label, total=len(starts)):
             stop = min(start + _ENCODE_BATCH, plan.stop)
             texts = [corpus.text(i) for i in range(start, stop)]
@@ -146,10 +144,7 @@ def _write_shard(
                 file.write(content)
                 digest.update(content)
                 lengths.append(len(encoding.ids) + 1)
-        file.flush()
-        os.fsync(file.fileno())
     tokenizer.encode_special_tokens = plain
-    scratch.replace(record_path.with_suffix(".tokens"))
     size = sum(lengths) * np.dtype(dtype).itemsize
     return {"sha256": digest.hexdigest(), "size": size, "lengths": lengths}
 

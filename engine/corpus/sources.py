@@ -9,13 +9,19 @@ from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 
+from engine.corpus.archives import Archive
 from engine.corpus.documents import clean_text, unwrap_paragraphs
-from engine.corpus.packages import PACKAGES, Archive, require_archive
+from engine.corpus.packages import PACKAGES, require_archive
 from engine.corpus.presets import STDLIB, Part
 from engine.errors import CorpusError
+from engine.provenance import file_sha256
+
 
 Reader = Callable[[bytes, dict[str, str]], Iterator[str]]
 _CONTEXT_MARK = re.compile(r"^Context \(\d+\): ", re.MULTILINE)
+_HTML = re.compile(r"<(html|body|table|td|font|br)\b", re.IGNORECASE)
+_MARKER = re.compile(r"\([a-z]+\)$")
+_PARTS_OF_SPEECH = {"n": "noun", "v": "verb", "a": "adjective", "s": "adjective", "r": "adverb"}
 _TOXIC = 0.5
 _N_HEADER_LINES = 3
 
@@ -50,6 +56,13 @@ def _files(part: Part, packages: Path) -> Iterator[tuple[str, bytes]]:
         yield from archive.matching(part.pattern)
 
 
+def stdlib_identity(patterns: list[str]) -> list[list[str]]:
+    """Path and digest of the standard library's files that match; they differ by version."""
+    root = Path(sysconfig.get_paths()["stdlib"])
+    paths = sorted(path for pattern in patterns for path in root.glob(pattern))
+    return [[path.relative_to(root).as_posix(), file_sha256(path)] for path in paths]
+
+
 def _decode(content: bytes, options: dict[str, str]) -> str:
     text = content.decode(options.get("encoding", "utf-8"), "replace")
     return text.replace("\r\n", "\n")
@@ -81,8 +94,8 @@ def _jsonl(content: bytes, options: dict[str, str]) -> Iterator[str]:
 def _toxicity(content: bytes, options: dict[str, str]) -> Iterator[str]:
     for line in _decode(content, options).split("\n"):
         row = json.loads(line) if line.strip() else {"toxicity": 0, "sexually_explicit": 0}
-        if row["toxicity"] > _TOXIC or row["sexually_explicit"] > _TOXIC:
-            yield row["text"]
+        if max(row["toxicity"], row["sexually_explicit"]) > _TOXIC:
+            yield str(row["text"])
 
 
 def _longest_string(content: bytes, options: dict[str, str]) -> Iterator[str]:
@@ -131,6 +144,28 @@ def _abstracts(content: bytes, options: dict[str, str]) -> Iterator[str]:
         yield _CONTEXT_MARK.sub("", text)
 
 
+def _wordnet(content: bytes, options: dict[str, str]) -> Iterator[str]:
+    """A WordNet data file as `words (part of speech): gloss`, a line a sense."""
+    lines = []
+    for line in _decode(content, options).split("\n"):
+        entry, bar, gloss = line.partition(" | ")
+        if bar and not line.startswith("  "):
+            fields = entry.split(" ")
+            n_words = int(fields[3], 16)
+            words = [_MARKER.sub("", w).replace("_", " ") for w in fields[4 : 4 + 2 * n_words : 2]]
+            part = _PARTS_OF_SPEECH[fields[2]]
+            lines.append(f"{', '.join(words)} ({part}): {gloss.strip()}")
+    yield "\n".join(lines)
+
+
+def _mail(content: bytes, options: dict[str, str]) -> Iterator[str]:
+    """Subject and body of a plain mail; other headers hold addresses, HTML mails mostly markup."""
+    head, _, body = json.loads(_decode(content, options))["text"].partition("\n\n")
+    subject = next((line for line in head.split("\n") if line.startswith("Subject:")), "Subject:")
+    if not _HTML.search(body):
+        yield f"{subject}\n\n{body}"
+
+
 READERS: dict[str, Reader] = {
     "plain": _plain,
     "wrapped": _wrapped,
@@ -141,4 +176,6 @@ READERS: dict[str, Reader] = {
     "longest_string": _longest_string,
     "help_topics": _help_topics,
     "conversations": _conversations,
+    "wordnet": _wordnet,
+    "mail": _mail,
 }

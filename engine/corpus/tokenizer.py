@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
 from engine import store
@@ -11,6 +12,7 @@ from engine.corpus.build import Corpus
 from engine.corpus.documents import unit_hash
 from engine.errors import CorpusError
 from engine.provenance import fingerprint
+
 
 END_OF_TEXT = "<|endoftext|>"
 """Separates documents; id 0 of a tokenizer trained here."""
@@ -54,15 +56,16 @@ def train_tokenizer(corpus: Corpus, vocab_size: int, seed: int) -> Tokenizer:
 def _training_texts(corpus: Corpus, seed: int) -> Iterator[str]:
     """Texts of the training split, thinned by a hash of their id to the sample's size."""
     frame = corpus.documents
-    train = frame[frame["split"] == "train"]
-    share = _SAMPLE_BYTES / max(int(train["n_bytes"].sum()), 1)
-    for document, doc_id in zip(train["document"], train["doc_id"], strict=True):
-        if share >= 1 or unit_hash(f"tokenizer {seed}", doc_id) < share:
+    train = np.flatnonzero(frame["split"].to_numpy() == "train")
+    share = _SAMPLE_BYTES / max(int(frame["n_bytes"].to_numpy()[train].sum()), 1)
+    doc_ids = frame["doc_id"].to_numpy()
+    for document in train:
+        if share >= 1 or unit_hash(f"tokenizer {seed}", doc_ids[document]) < share:
             yield corpus.text(int(document))
 
 
 def save_tokenizer(tokenizer: Tokenizer, folder: Path, max_length: int = 1_000_000) -> Path:
-    """Write `tokenizer.json` and `tokenizer_config.json`, so that `AutoTokenizer` reads the folder."""
+    """Write `tokenizer.json` and the settings with which `AutoTokenizer` reads the folder."""
     separator = tokenizer.id_to_token(separator_id(tokenizer))
     settings = {
         "tokenizer_class": "PreTrainedTokenizerFast",
@@ -85,7 +88,7 @@ def load_tokenizer(path: Path) -> Tokenizer:
         raise CorpusError(f"There is no tokenizer at {path}; train one or name a model's folder.")
     try:
         return Tokenizer.from_str(path.read_text(encoding="utf-8"))
-    except Exception as error:  # noqa: BLE001  (tokenizers raises bare Exception)
+    except Exception as error:
         raise CorpusError(f"{path} is not a tokenizer that can be read ({error}).") from error
 
 
