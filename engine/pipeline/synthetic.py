@@ -4,51 +4,17 @@ Pages, their tests and the speed bench use it at any size. It is marked `synthet
 and is never a result.
 """
 
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from engine.pipeline.synthetic_tables import Columns, prototype_tables, training_tables
+from engine.pipeline.synthetic_tables import Columns, Tally, prototype_tables, training_tables
 from engine.store import RunWriter
 
 
 DOMAINS = ("code", "markup", "prose", "unwanted", "verse")
 """Domains of the documents; `unwanted` has the meaning it has in a real corpus."""
 _MEAN_LENGTH = 220
-
-
-@dataclass
-class Tally:
-    """What the activations of all shards add up to."""
-
-    n_prototypes: int
-    n_bins: int = 40
-    histogram: np.ndarray = field(init=False)
-    """Active tokens by prototype and bin of activation."""
-    by_domain: np.ndarray = field(init=False)
-    """Active tokens by prototype and domain."""
-    total: np.ndarray = field(init=False)
-    """Sum of activations by prototype."""
-    largest: np.ndarray = field(init=False)
-    """Largest activation by prototype."""
-
-    def __post_init__(self) -> None:
-        self.histogram = np.zeros((self.n_prototypes, self.n_bins), dtype=np.int64)
-        self.by_domain = np.zeros((self.n_prototypes, len(DOMAINS)), dtype=np.int64)
-        self.total = np.zeros(self.n_prototypes)
-        self.largest = np.zeros(self.n_prototypes)
-
-    def add(self, prototypes: np.ndarray, activations: np.ndarray, domains: np.ndarray) -> None:
-        """Count one shard; the three arrays are flat and parallel."""
-        k, bins, n_domains = self.n_prototypes, self.n_bins, len(DOMAINS)
-        bin_of = np.minimum((activations * bins).astype(int), bins - 1)
-        cells = np.bincount(prototypes * bins + bin_of, minlength=k * bins)
-        self.histogram += cells.reshape(k, bins)
-        cells = np.bincount(prototypes * n_domains + domains, minlength=k * n_domains)
-        self.by_domain += cells.reshape(k, n_domains)
-        self.total += np.bincount(prototypes, weights=activations, minlength=k)
-        np.maximum.at(self.largest, prototypes, activations)
 
 
 def write_synthetic_run(
@@ -85,7 +51,7 @@ def write_synthetic_run(
     writer.finish_stage("train", {"seconds": 0.0, "synthetic": True})
 
     writer.begin_stage("index", identity)
-    tally = Tally(n_prototypes)
+    tally = Tally(n_prototypes, len(DOMAINS))
     examples: list[np.ndarray] = []
     for shard, start in enumerate(range(0, n_tokens, shard_tokens)):
         stop = min(start + shard_tokens, n_tokens)

@@ -1,7 +1,8 @@
 """The tables of a synthetic run that are small: what training and the index would have written."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -21,15 +22,38 @@ _CATEGORIES = {
 }
 
 
-class Counts(Protocol):
+@dataclass
+class Tally:
     """Sums over the activations of all shards."""
 
     n_prototypes: int
-    n_bins: int
-    histogram: np.ndarray
-    by_domain: np.ndarray
-    total: np.ndarray
-    largest: np.ndarray
+    n_domains: int
+    n_bins: int = 40
+    histogram: np.ndarray = field(init=False)
+    """Active tokens by prototype and bin of activation."""
+    by_domain: np.ndarray = field(init=False)
+    """Active tokens by prototype and domain."""
+    total: np.ndarray = field(init=False)
+    """Sum of activations by prototype."""
+    largest: np.ndarray = field(init=False)
+    """Largest activation by prototype."""
+
+    def __post_init__(self) -> None:
+        self.histogram = np.zeros((self.n_prototypes, self.n_bins), dtype=np.int64)
+        self.by_domain = np.zeros((self.n_prototypes, self.n_domains), dtype=np.int64)
+        self.total = np.zeros(self.n_prototypes)
+        self.largest = np.zeros(self.n_prototypes)
+
+    def add(self, prototypes: np.ndarray, activations: np.ndarray, domains: np.ndarray) -> None:
+        """Count one shard; the three arrays are flat and parallel."""
+        k, bins, n_domains = self.n_prototypes, self.n_bins, self.n_domains
+        bin_of = np.minimum((activations * bins).astype(int), bins - 1)
+        cells = np.bincount(prototypes * bins + bin_of, minlength=k * bins)
+        self.histogram += cells.reshape(k, bins)
+        cells = np.bincount(prototypes * n_domains + domains, minlength=k * n_domains)
+        self.by_domain += cells.reshape(k, n_domains)
+        self.total += np.bincount(prototypes, weights=activations, minlength=k)
+        np.maximum.at(self.largest, prototypes, activations)
 
 
 def training_tables(generator: np.random.Generator, domains: Sequence[str]) -> dict[str, Columns]:
@@ -113,7 +137,7 @@ def _tradeoff() -> Columns:
 
 def prototype_tables(
     generator: np.random.Generator,
-    counts: Counts,
+    tally: Tally,
     examples: Sequence[np.ndarray],
     n_tokens: int,
     domains: Sequence[str],
@@ -122,28 +146,28 @@ def prototype_tables(
 
     Args:
         generator: Source of what no activation determines: labels, map, signatures, neighbours.
-        counts: Sums over all shards.
+        tally: Sums over all shards.
         examples: Document, position, prototype and activation of one shard, flat and parallel.
         n_tokens: Tokens scanned.
         domains: Domains by code.
     """
-    count, bins = counts.n_prototypes, counts.n_bins
+    count, bins = tally.n_prototypes, tally.n_bins
     ids = np.arange(count)
     edges = np.linspace(0, 1, bins + 1)
-    unwanted = counts.by_domain[:, domains.index("unwanted")]
-    chosen = np.argsort(-unwanted / np.maximum(counts.by_domain.sum(1), 1))[: max(1, count // 64)]
+    unwanted = tally.by_domain[:, domains.index("unwanted")]
+    chosen = np.argsort(-unwanted / np.maximum(tally.by_domain.sum(1), 1))[: max(1, count // 64)]
     return {
-        "prototypes": _prototypes(generator, counts, n_tokens, domains),
+        "prototypes": _prototypes(generator, tally, n_tokens, domains),
         "prototype_histograms": {
             "prototype": np.repeat(ids, bins),
             "bin": np.tile(np.arange(bins), count),
             "low": np.tile(edges[:-1], count),
             "high": np.tile(edges[1:], count),
-            "count": counts.histogram.ravel(),
+            "count": tally.histogram.ravel(),
         },
         "prototype_examples": _examples(generator, count, examples),
         "prototype_signatures": _signatures(generator, count),
-        "prototype_domains": _domains(counts, n_tokens, domains),
+        "prototype_domains": _domains(tally, n_tokens, domains),
         "prototype_neighbours": {
             "prototype": np.repeat(ids, _N_NEIGHBOURS),
             "rank": np.tile(np.arange(_N_NEIGHBOURS), count),
@@ -161,11 +185,11 @@ def prototype_tables(
 
 
 def _prototypes(
-    generator: np.random.Generator, counts: Counts, n_tokens: int, domains: Sequence[str]
+    generator: np.random.Generator, tally: Tally, n_tokens: int, domains: Sequence[str]
 ) -> Columns:
-    count = counts.n_prototypes
-    active = counts.by_domain.sum(1)
-    share = counts.by_domain / np.maximum(active, 1)[:, None]
+    count = tally.n_prototypes
+    active = tally.by_domain.sum(1)
+    share = tally.by_domain / np.maximum(active, 1)[:, None]
     top = share.argmax(1)
     names = list(_CATEGORIES)
     category = generator.integers(0, len(names), count)
@@ -182,8 +206,8 @@ def _prototypes(
         ),
         "firing_rate": active / n_tokens,
         "n_active_tokens": active,
-        "mean_activation": counts.total / np.maximum(active, 1),
-        "max_activation": counts.largest,
+        "mean_activation": tally.total / np.maximum(active, 1),
+        "max_activation": tally.largest,
         "norm": generator.gamma(9, 0.4, count),
         "top_domain": [None if d else domains[t] for d, t in zip(dead, top, strict=True)],
         "top_domain_share": np.where(dead, np.nan, share.max(1)),
@@ -194,15 +218,15 @@ def _prototypes(
     }
 
 
-def _domains(counts: Counts, n_tokens: int, domains: Sequence[str]) -> Columns:
-    count, n_domains = counts.by_domain.shape
-    active = np.maximum(counts.by_domain.sum(1), 1)[:, None]
-    share = counts.by_domain / active
-    base = counts.by_domain.sum(0) / max(1, counts.by_domain.sum())
+def _domains(tally: Tally, n_tokens: int, domains: Sequence[str]) -> Columns:
+    count, n_domains = tally.by_domain.shape
+    active = np.maximum(tally.by_domain.sum(1), 1)[:, None]
+    share = tally.by_domain / active
+    base = tally.by_domain.sum(0) / max(1, tally.by_domain.sum())
     return {
         "prototype": np.repeat(np.arange(count), n_domains),
         "domain": list(domains) * count,
-        "n_active_tokens": counts.by_domain.ravel(),
+        "n_active_tokens": tally.by_domain.ravel(),
         "share": share.ravel(),
         "lift": (share / np.maximum(base, 1 / n_tokens)).ravel(),
     }

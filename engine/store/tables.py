@@ -30,7 +30,8 @@ def conform(spec: TableSpec, frame: Frame) -> pa.Table:
         SchemaMismatch: A column is missing, unknown or of another type, or a value breaks the
             contract: null, not finite, out of range or a key that repeats.
     """
-    names = frame.column_names if isinstance(frame, pa.Table) else list(frame.keys())
+    columnar = isinstance(frame, pd.DataFrame | Mapping)
+    names = list(frame.keys()) if columnar else frame.column_names
     wanted = [column.name for column in spec.columns]
     missing, unknown = set(wanted) - set(names), set(names) - set(wanted)
     if missing or unknown:
