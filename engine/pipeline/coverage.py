@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
-from transformers import AutoModelForCausalLM
+from torch import Tensor
+from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from engine.config import TrainConfig
 from engine.corpus.batches import BatchStream
@@ -26,12 +26,14 @@ from engine.corpus.documents import Progress, no_progress
 from engine.corpus.shards import TokenShards, tokenise_corpus
 from engine.corpus.tokenizer import load_tokenizer
 from engine.devices import resolve_device
+from engine.errors import UnsupportedModel
 from engine.pipeline.training import held_out_rows
 from engine.prism.checkpoints import load_prism
 from engine.prism.coverage import Coverage, CoverageReport
 from engine.prism.evaluation import evaluate, states_and_logits
 from engine.prism.kmeans import bank_from_states
-from engine.store import Run, RunWriter, open_run, read_table
+from engine.prism.model import PrismForCausalLM
+from engine.store import Run, RunWriter, open_run
 
 
 logger = logging.getLogger(__name__)
@@ -47,7 +49,7 @@ FIT_TOKENS_PER_PROTOTYPE = 24
 class StateSource:
     """A model and the rows its states are read from."""
 
-    model: nn.Module
+    model: PreTrainedModel
     shards: TokenShards
     context: int
     device: torch.device
@@ -141,7 +143,10 @@ def measure_coverage(
         return run
     source = state_source(run, progress)
     seed = settings(run).get("seed", 0)
-    bank, n_active = source.model.prototypes.detach(), source.model.config.n_active
+    model = source.model
+    if not isinstance(model, PrismForCausalLM):
+        raise UnsupportedModel(f"Run {run.name} is {run.kind}: it has no bank to measure.")
+    bank, n_active = model.prototypes.detach(), model.config.n_active
     rows = [
         coverage_row(name, report)
         for name, report in compare_banks(source, bank, n_active, seed).items()
@@ -182,16 +187,13 @@ def state_source(run: Run, progress: Progress = no_progress) -> StateSource:
     """Load a run's model and the corpus it was trained on."""
     config = settings(run)
     device = resolve_device(str(config.get("device", TrainConfig.device)))
+    model: PreTrainedModel
     if run.kind == "dense":
         model, tokenizer = AutoModelForCausalLM.from_pretrained(run.model_path), run.model_path
     else:
         model, tokenizer = load_prism(run.model_path)
     corpus = open_corpus(run.manifest["corpus"]["name"])
     shards = tokenise_corpus(corpus, load_tokenizer(Path(tokenizer) / "tokenizer.json"), progress)
-    model = model.to(device.device).eval()
+    model.to(device=device.device)
+    model.eval()
     return StateSource(model, shards, int(config["context"]), device.device)
-
-
-def mean_loss(run: Run, model: str) -> float:
-    """Unweighted mean over domains of a model's held-out loss, nats per token."""
-    return float(read_table(run, "validation_loss", where={"model": model})["loss"].mean())

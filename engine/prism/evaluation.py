@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
+from transformers import PreTrainedModel
 
 from engine.prism.coverage import Coverage, CoverageReport, StateGeometry
 from engine.prism.model import PrismForCausalLM
@@ -20,7 +21,7 @@ Rows = Mapping[str, Int[np.ndarray, "rows pos"]]
 
 @dataclass
 class Evaluation:
-    """Loss by domain, and the geometry of the states with the bank's coverage where there is one."""
+    """Loss by domain, and the geometry of the states, with the bank's coverage if it has one."""
 
     loss: dict[str, float] = field(default_factory=dict)
     """Mean cross-entropy by domain, nats per token."""
@@ -61,19 +62,21 @@ class Evaluation:
 
 @torch.no_grad()
 def states_and_logits(
-    model: nn.Module, input_ids: Int[Tensor, "batch pos"]
+    model: PreTrainedModel, input_ids: Int[Tensor, "batch pos"]
 ) -> tuple[Float[Tensor, "batch pos d_model"], Float[Tensor, "batch pos vocab"]]:
     """State z after the final norm and logits W z, of a prototype model or of a bare decoder."""
     if isinstance(model, PrismForCausalLM):
         states = model.backbone.base_model(input_ids=input_ids).last_hidden_state
         return states, model.lm_head(states)
     states = model.base_model(input_ids=input_ids).last_hidden_state
-    return states, model.get_output_embeddings()(states)
+    head = model.get_output_embeddings()
+    assert head is not None
+    return states, head(states)
 
 
 @torch.no_grad()
 def evaluate(
-    model: nn.Module, rows: Rows, device: torch.device, *, bank: bool, batch_size: int = 32
+    model: PreTrainedModel, rows: Rows, device: torch.device, *, bank: bool, batch_size: int = 32
 ) -> Evaluation:
     """Loss of `model` on `rows`, and with `bank` the coverage of its prototypes.
 
@@ -87,7 +90,9 @@ def evaluate(
     training = model.training
     model.eval()
     result = Evaluation()
-    coverage = Coverage(model.prototypes, model.config.n_active) if bank else None
+    coverage = None
+    if bank and isinstance(model, PrismForCausalLM):
+        coverage = Coverage(model.prototypes, model.config.n_active)
     geometry: StateGeometry | None = coverage.geometry if coverage else None
     for domain, table in rows.items():
         total = 0.0

@@ -8,7 +8,6 @@ fitted by k-means to warm states, and its loss weights ramp up.
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from engine.config import LossWeights, TrainConfig
+from engine.corpus.documents import Progress
 from engine.errors import ConfigError, EngineError
 from engine.prism.backbones import backbone_config
 from engine.prism.configuration import PrismConfig
@@ -96,7 +96,7 @@ class Trainer:
         """Folder of this run's checkpoints."""
         return self.folder / "checkpoints"
 
-    def run(self, progress: Callable[..., Iterable[int]]) -> None:
+    def run(self, progress: Progress) -> None:
         """Train from where the run stands to its last step."""
         spoken = time.monotonic()
         steps = range(self.step, self.config.steps)
@@ -126,6 +126,7 @@ class Trainer:
             for name, value in found.items():
                 terms[name] = terms.get(name, torch.zeros_like(value)) + value / len(rows)
         norm = self.accelerator.clip_grad_norm_(self.model.parameters(), config.clip)
+        assert norm is not None
         self.optimiser.step()
         self.optimiser.zero_grad(set_to_none=True)
         return self._log_row(step, terms, weight_scale, scale, float(norm), started)

@@ -1,7 +1,6 @@
 """Checkpoints of a training run: weights, optimiser and log, whole or not there at all."""
 
 import json
-import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from safetensors.torch import load_file, load_model, save_file, save_model
 from torch import Tensor, nn
 
 from engine.errors import CacheStale
+from engine.store import atomic_folder
 
 
 KEEP = 2
@@ -49,17 +49,12 @@ def latest_checkpoint(folder: Path) -> Path | None:
 def save_checkpoint(
     folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer, state: TrainingState
 ) -> Path:
-    """Write a checkpoint under a temporary name, then rename it."""
+    """Write a checkpoint whole; the folder appears in one step."""
     target = checkpoint_path(folder, state.step)
-    partial = folder / f".partial-{target.name}"
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    save_model(model, str(partial / "model.safetensors"))
-    save_file(_optimiser_tensors(optimiser), partial / "optimiser.safetensors")
-    (partial / "state.json").write_text(json.dumps(state.__dict__), encoding="utf-8")
-    if target.exists():
-        shutil.rmtree(target)
-    os.replace(partial, target)
+    with atomic_folder(target) as partial:
+        save_model(model, str(partial / "model.safetensors"))
+        save_file(_optimiser_tensors(optimiser), partial / "optimiser.safetensors")
+        (partial / "state.json").write_text(json.dumps(state.__dict__), encoding="utf-8")
     return target
 
 
