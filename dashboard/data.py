@@ -4,14 +4,14 @@ Frames returned here are shared between sessions and read-only: copy before chan
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from dashboard import text
-from engine import store
+from dashboard import documents, filters, text
+from dashboard.figures.tokens import glyphs
+from engine import schema, store
 from engine.config import PROJECT_ROOT
 from engine.errors import CacheMissing
 
@@ -26,19 +26,14 @@ class RunRef:
 
     name: str
     path: str
-    stamp: int
-    """Modification time of run.json in nanoseconds."""
+    stamp: str
+    """Fingerprint of the manifest."""
 
 
 @st.cache_data(ttl=5, show_spinner=False)
 def run_refs() -> list[RunRef]:
     """Every readable run, shipped ones first, then the newest."""
-    return [_ref(run) for run in store.list_runs()]
-
-
-def _ref(run: store.Run) -> RunRef:
-    manifest = Path(run.path) / "run.json"
-    return RunRef(run.name, str(run.path), manifest.stat().st_mtime_ns)
+    return [RunRef(run.name, str(run.path), run.stamp) for run in store.list_runs()]
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
@@ -97,3 +92,60 @@ def claims() -> list[dict[str, Any]]:
         return []
     rows = store.read_json(path)
     return rows if isinstance(rows, list) else list(rows.get("claims", []))
+
+
+@st.cache_resource(max_entries=8, show_spinner="Reading prototypes …")
+def prototypes(ref: RunRef) -> pd.DataFrame:
+    """The `prototypes` table with a one-line `label`; read-only."""
+    frame = table(ref, "prototypes").copy()
+    pairs = zip(frame["category"], frame["role"], strict=True)
+    frame["label"] = [filters.label(c, r) for c, r in pairs]
+    return frame
+
+
+@st.cache_resource(max_entries=4, show_spinner="Preparing the search …")
+def search_texts(ref: RunRef) -> pd.Series:
+    """Lower-case text searched for each row of `prototypes`: number, label and raised tokens."""
+    frame = prototypes(ref)
+    found = frame["prototype"].map("#{}".format) + " " + frame["label"].str.lower()
+    if not has(ref, "prototype_signatures"):
+        return found
+    rows = table(
+        ref,
+        "prototype_signatures",
+        ("prototype", "rank", "token_id"),
+        (("side", "top"),),
+        "prototype",
+    )
+    texts = documents.token_texts(ref.path)
+    tokens = rows.groupby("prototype")["token_id"].agg(
+        lambda ids: " ".join(documents.token_text(texts, i) for i in ids)
+    )
+    return found + " " + frame["prototype"].map(tokens).fillna("").str.lower()
+
+
+def one(ref: RunRef, name: str, prototype: int) -> pd.DataFrame:
+    """Rows of one prototype in a table keyed by prototype; empty when the run lacks the table."""
+    if not has(ref, name):
+        return pd.DataFrame(columns=[c.name for c in schema.TABLES[name].columns])
+    return table(ref, name, where=(("prototype", prototype),))
+
+
+@st.cache_resource(max_entries=256, show_spinner=False)
+def signature(ref: RunRef, prototype: int) -> pd.DataFrame:
+    """`prototype_signatures` of one prototype with the tokens' text as `token`; read-only."""
+    frame = one(ref, "prototype_signatures", prototype).copy()
+    texts = documents.token_texts(ref.path)
+    frame["token"] = [glyphs(documents.token_text(texts, i)) for i in frame["token_id"]]
+    return frame
+
+
+@st.cache_resource(max_entries=256, show_spinner=False)
+def examples(ref: RunRef, prototype: int) -> pd.DataFrame:
+    """`prototype_examples` of one prototype with its documents' id, domain, source and split."""
+    frame = one(ref, "prototype_examples", prototype)
+    if frame.empty or not has(ref, "documents"):
+        return frame
+    wanted = tuple(sorted({int(d) for d in frame["document"]}))
+    found = table(ref, "documents", where=(("document", wanted),))
+    return frame.merge(found, on="document", how="left", validate="many_to_one")

@@ -1,6 +1,7 @@
 """Every explanation, unit and empty-state sentence of the dashboard."""
 
 import re
+from typing import Any
 
 
 _COMMAND = re.compile(r"`((?:headwater|make|pip|python)\b[^`]*)`")
@@ -21,3 +22,127 @@ def split_command(message: str) -> tuple[str, str | None]:
     """A sentence and the first command it names between backticks, ready to be copied."""
     found = _COMMAND.search(message)
     return message.replace("`", ""), found.group(1) if found else None
+
+
+def any_of(choice: str) -> str:
+    """Name of a choice where the empty one filters nothing."""
+    return choice or "any"
+
+
+def missing_table(table: str, run: str) -> str:
+    """What a panel says when the run lacks its table."""
+    return f"This run has no table {table}; make it with: headwater index --run {run}"
+
+
+def no_document(document: int) -> str:
+    """What the reader sees when a link names a document the run does not hold."""
+    return f"This run has no document {document}; close this window and choose another."
+
+
+LABEL_SCORE = (
+    "Balanced accuracy with which the label predicts, on held-out examples, where the prototype is "
+    "active; 0.5 is chance. Beside it the same for the label of another prototype, drawn at random."
+)
+PREFERS = "The domain with the largest lift, and the share of its active tokens that lie there."
+FIRES = "Largest activation (cosine) over the tokens of your sentence."
+BANDS = "0: the strongest tokens; 1 and up: quantile bands of activation, from high to low."
+NO_EXAMPLES = "This prototype is active on no scanned token, so it has no training neighbours."
+TEXT_NOT_HERE = (
+    "The text of these documents is not on this machine yet; numbers and ids below need none."
+)
+ACTIVATIONS_MISSING = "Activations of whole documents are not kept in this run."
+MAP_HINT = "Click a point to open it; draw around points to filter the table."
+OWN_TEXT = "Type or paste a text, then press Ctrl+Enter"
+PROTOTYPES = "Each prototype is a direction in the last layer, held up by training tokens near it."
+PROTOTYPES_HOW = """
+**What a prototype is.** At every token the model compares its last state with all prototypes
+(cosine), keeps the k most similar and rebuilds the state from them. What is left is the residual.
+
+**Card.** Strips show training text; the shade of a token is the prototype's activation there (0 to
+its largest). The strongest tokens alone mislead, so each quantile band of activation is shown too.
+Hover a token to mark its bin in the histogram; click to keep the mark.
+
+**Signature.** Tokens whose logit one unit of activation raises (blue, right) or lowers (orange,
+left).
+
+**Label.** Found from signature, contexts and statistics. It is an aid for navigation; its score
+says how well it predicts where the prototype is active.
+
+**Map.** UMAP of directions. Near points are similar; gaps and densities mean nothing.
+
+Keys: **P** previous, **N** next, **X** random.
+"""
+
+KINDS = {
+    "prism": "prototype model trained end to end",
+    "dense": "dense twin, no prototypes",
+    "retrofit": "bank fitted to an existing model",
+}
+DOORS = (
+    (
+        "prototypes",
+        "Prototypes: what did it learn, from which text?",
+        "Search, map and cards of every prototype, with the training text behind it.",
+        ":material/scatter_plot:",
+    ),
+    (
+        "prompt",
+        "Prompt: why this token and not that one?",
+        "The logit of a prediction as prototypes, residual and gap, adding up.",
+        ":material/edit_note:",
+    ),
+    (
+        "suppression",
+        "Suppression: what if it were switched off?",
+        "Switch prototypes off and read the change, its side effects and a random control.",
+        ":material/toggle_off:",
+    ),
+)
+OPTIONAL_TABLES: dict[str, tuple[str, ...]] = {
+    "retrofit": ("training_log", "evaluations", "tradeoff", "suppression"),
+    "dense": (
+        "coverage",
+        "tradeoff",
+        "prototypes",
+        "prototype_examples",
+        "prototype_histograms",
+        "prototype_signatures",
+        "prototype_domains",
+        "prototype_neighbours",
+        "prototype_activations",
+        "concepts",
+        "suppression",
+    ),
+}
+"""Tables a run of a kind never has."""
+BANK = "Prototypes of the bank (the paper's K)."
+R1 = "R̄1: mean over prototypes of the largest cosine with a scanned held-out token; 1 is best."
+R2 = "R2: mean over held-out tokens of the largest cosine with a prototype; 1 is best."
+RESIDUAL = "Mean of ||r||² / ||z||²: how much of the state the active prototypes leave over."
+DEAD = "Share of prototypes that no scanned held-out token activates."
+PAIR = "Mean cosine of random pairs of token states; near 1 the states have collapsed into a cone."
+LOSS = "Mean held-out cross-entropy over tokens of all domains, beside the dense twin's."
+NO_CLAIMS = "No claim has been measured yet; headwater claims --update measures them."
+OVERVIEW = "What this run holds, how good it is, and three ways in."
+OVERVIEW_HOW = """
+**Coverage** asks whether the bank is grounded in text: R̄1 looks from each prototype to its nearest
+token, R2 from each token to its nearest prototype. It can be bought by collapse, so loss against a
+dense twin, pair cosine, residual and dead prototypes stand beside it, and a random and a k-means
+bank of the same size.
+
+**Claims ledger.** One row for each claim of the papers: their figure, ours, the criterion written
+before measuring, and whether it holds. A claim that fails stays.
+"""
+RUNS = "Every run on this machine: where it comes from, what it holds, whether it is whole."
+RUNS_HOW = """
+A **run** is a folder with `run.json`, written last, and Parquet tables. Its **fingerprints** say
+from which corpus, tokenizer and settings it was made. The **check** compares every file with its hash,
+every table with the contract, and every reference with its target.
+"""
+
+
+def corpus_command(manifest: dict[str, Any]) -> str:
+    """The command that rebuilds the corpus of a run."""
+    corpus = manifest.get("corpus", {})
+    name = corpus.get("preset") or corpus.get("name") or "small"
+    return f"headwater corpus build --preset {name}"

@@ -3,6 +3,8 @@
 import pandas as pd
 import streamlit as st
 
+from engine import store
+
 
 def export_buttons(frame: pd.DataFrame, *, name: str, key: str) -> None:
     """Two buttons that save exactly `frame`.
@@ -26,7 +28,7 @@ def export_buttons(frame: pd.DataFrame, *, name: str, key: str) -> None:
         )
         st.download_button(
             "Parquet",
-            lambda: parquet_bytes(frame),
+            lambda: store.parquet_bytes(frame),
             f"{name}.parquet",
             "application/vnd.apache.parquet",
             key=f"{key}_parquet",
@@ -35,8 +37,3 @@ def export_buttons(frame: pd.DataFrame, *, name: str, key: str) -> None:
             disabled=frame.empty,
             help=f"Save these {len(frame):,} rows as Parquet.",
         )
-
-
-def parquet_bytes(frame: pd.DataFrame) -> bytes:
-    """`frame` as the bytes of a Parquet file: a download, not a cache."""
-    return frame.to_parquet(None, index=False, compression="zstd")

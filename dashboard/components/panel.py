@@ -3,12 +3,15 @@
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
 from dashboard import text
 from engine.errors import EngineError
+
+
+Value = TypeVar("Value")
 
 
 def empty_state(sentence: str, command: str | None = None, *, title: str | None = None) -> None:
@@ -29,6 +32,14 @@ def plain_errors() -> Iterator[None]:
     except EngineError as error:
         sentence, command = text.split_command(str(error))
         empty_state(sentence, command)
+
+
+def attempt(function: Callable[..., Value], *args: Any) -> tuple[Value | None, str | None]:
+    """`function(*args)`, or the sentence of the `EngineError` it raised; for optional parts."""
+    try:
+        return function(*args), None
+    except EngineError as error:
+        return None, str(error).replace("`", "")
 
 
 def panel(function: Callable[..., None]) -> Callable[..., None]:

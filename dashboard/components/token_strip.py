@@ -49,6 +49,8 @@ class Strip:
     """Words of a small button at the end of the heading; a click on it returns position None."""
     selected: int | None = None
     """Position drawn as chosen."""
+    group: str = ""
+    """Title drawn above this strip, where a group of strips begins."""
 
 
 @dataclass(frozen=True)

@@ -144,6 +144,7 @@ export default function (component) {
 
   data.strips.forEach((strip, index) => {
     const name = `${strip.key}/${index}/${strip.cells.length}/${strip.heading}`;
+    if (strip.group) add(root, "div", "group", strip.group);
     const row = add(root, "div", "strip");
     if (strip.heading || strip.note || strip.link) {
       const head = add(row, "div", "head");

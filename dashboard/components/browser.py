@@ -1,0 +1,144 @@
+"""Left half of the Prototypes page: map and table over the same filtered rows."""
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import data, filters, state, text, theme
+from dashboard.components.chart import chart
+from dashboard.components.export import export_buttons
+from dashboard.figures.map import COLOURS, prototype_map
+
+
+EXPORTED = [
+    "prototype", "category", "role", "label_score", "random_label_score", "firing_rate",
+    "n_active_tokens", "mean_activation", "max_activation", "norm", "top_domain",
+    "top_domain_share", "n_documents", "unwanted_share", "x", "y",
+]  # fmt: skip
+"""Columns of an export, as the schema names them."""
+
+
+def map_panel(found: filters.Filtered, chosen: int, picked: tuple[int, ...]) -> None:
+    """The map; a click opens a prototype, a lasso filters the table."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        colour = st.selectbox(
+            "Map colour",
+            list(COLOURS),
+            format_func=COLOURS.__getitem__,
+            key="colour",
+            bind="query-params",
+            label_visibility="collapsed",
+            width=210,
+        )
+        st.caption(text.MAP_HINT, width="stretch")
+    nonce = st.session_state.setdefault("headwater_map", 0)
+    key = f"map_{nonce}"
+    ids = chart(
+        prototype_map(
+            found.on_map,
+            found.hidden,
+            colour=colour if colour in COLOURS else "category",
+            chosen=chosen,
+            picked=picked,
+            dark=theme.is_dark(),
+        ),
+        key=key,
+        alt=f"Map of {len(found.on_map):,} prototypes by similarity of direction.",
+        file_name="prototype-map",
+        select=("points", "box", "lasso"),
+    )
+    _take(ids, key, chosen, picked)
+
+
+def _take(ids: tuple[int, ...], key: str, chosen: int, picked: tuple[int, ...]) -> None:
+    """Turn a new selection of the map into the URL: one point opens, many filter."""
+    seen = st.session_state.get("headwater_taken")
+    if not ids or seen == (key, ids):
+        return
+    st.session_state["headwater_taken"] = (key, ids)
+    if len(ids) == 1 and ids[0] != chosen:
+        state.write(prototype=ids[0], mark=None)
+        st.rerun()
+    if len(ids) > 1 and tuple(sorted(ids)) != picked:
+        state.write(picked=ids)
+        st.rerun()
+
+
+def _clear() -> None:
+    state.write(picked=None)
+    st.session_state["headwater_map"] = st.session_state.get("headwater_map", 0) + 1
+
+
+def selection_bar(ref: data.RunRef, found: filters.Filtered, picked: tuple[int, ...]) -> None:
+    """What can be done with the rows shown: switch them off, save them, clear the lasso."""
+    shown = found.shown
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        if picked:
+            st.button(f"Clear lasso ({len(picked):,})", on_click=_clear, icon=":material/close:")
+        send = st.button(
+            f"Send {len(shown):,} to Suppression",
+            key="send",
+            icon=":material/toggle_off:",
+            disabled=shown.empty,
+            help="Opens the Suppression page with these prototypes switched off.",
+        )
+        export_buttons(shown[EXPORTED], name=f"{ref.name}-prototypes", key="rows")
+    if send:
+        page = st.session_state["headwater_pages"]["suppression"]
+        ids = state.encode_ids(shown["prototype"])
+        st.switch_page(page, query_params={"run": ref.name, "set": ids})
+
+
+def table_panel(rows: pd.DataFrame, chosen: int, signature: str) -> None:
+    """The table; a row click chooses the prototype of the card.
+
+    Args:
+        rows: Rows in order.
+        chosen: Prototype of the card.
+        signature: Changes whenever rows or order do, so that no old selection is read.
+    """
+    extra = ["fires"] if "fires" in rows else []
+    columns = [
+        "prototype",
+        "label",
+        *extra,
+        "firing_rate",
+        "label_score",
+        "top_domain",
+        "max_activation",
+    ]
+    shown = rows[columns].assign(firing_rate=rows["firing_rate"] * 100)
+    ids = shown["prototype"].tolist()
+    event = st.dataframe(
+        shown,
+        key=f"table_{signature}",
+        hide_index=True,
+        height=330,
+        row_height=30,
+        lazy=False,
+        on_select="rerun",
+        selection_mode="single-row",
+        column_config={
+            "prototype": st.column_config.NumberColumn("#", format="%d", width=56, pinned=True),
+            "label": st.column_config.TextColumn("Label", width=180),
+            "fires": st.column_config.NumberColumn(
+                "On the sentence", format="%.3f", help=text.FIRES
+            ),
+            "firing_rate": st.column_config.NumberColumn("Fires on (%)", format="%.3f", width=84),
+            "label_score": st.column_config.ProgressColumn(
+                "Label score", format="%.2f", min_value=0, max_value=1, width=96, color="gray"
+            ),
+            "top_domain": st.column_config.TextColumn("Domain", width=88),
+            "max_activation": st.column_config.NumberColumn(
+                "Max (cosine)", format="%.3f", width=84
+            ),
+        },
+        alt=f"Table of {len(shown):,} prototypes.",
+    )
+    rows_picked = state.selected_rows(event)
+    if rows_picked and rows_picked[0] < len(ids):
+        picked = ids[rows_picked[0]]
+        if picked != st.session_state.get("headwater_row"):
+            st.session_state["headwater_row"] = picked
+            if picked != chosen:
+                state.write(prototype=picked, mark=None)
+                st.rerun()

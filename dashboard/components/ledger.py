@@ -1,0 +1,82 @@
+"""The claims ledger: what the papers report, what was measured here, and whether it holds."""
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import data, text, theme
+
+
+def ledger() -> None:
+    """Draw the table of `docs/claims.json`; the setting of each figure stands beside it."""
+    rows = data.claims()
+    st.markdown("### Claims ledger")
+    if not rows:
+        st.caption(text.NO_CLAIMS)
+        return
+    held = sum(r.get("holds") is True for r in rows)
+    failed = sum(r.get("holds") is False for r in rows)
+    st.caption(
+        f"{len(rows)} claims: {held} hold, {failed} do not, {len(rows) - held - failed} are not "
+        "measured or not comparable at this scale. Criteria were written before measuring."
+    )
+    frame = pd.DataFrame([_row(r) for r in rows])
+    st.dataframe(
+        frame,
+        key="ledger",
+        hide_index=True,
+        height=min(36 * len(frame) + 38, 460),
+        column_config={
+            "Holds": st.column_config.TextColumn(width=88, pinned=True),
+            "Claim": st.column_config.TextColumn(width=330),
+            "Ours": st.column_config.TextColumn(width=120, help="With its 95 % interval."),
+            "Paper": st.column_config.TextColumn(width=70),
+            "Control": st.column_config.TextColumn(width=150),
+            "Criterion": st.column_config.TextColumn(width=170),
+            "Setting": st.column_config.TextColumn(width=330),
+            "Command": st.column_config.TextColumn(width=260),
+        },
+        alt=f"Claims ledger: {held} of {len(rows)} claims hold.",
+    )
+
+
+def _row(claim: dict[str, Any]) -> dict[str, str]:
+    unit = str(claim.get("unit") or "")
+    return {
+        "Holds": _holds(claim.get("holds")),
+        "Id": str(claim.get("id", "")),
+        "Claim": str(claim.get("claim", "")),
+        "Ours": _value(claim.get("value"), claim.get("interval")),
+        "Paper": _value(claim.get("paper_value"), None),
+        "Unit": unit,
+        "Control": _control(claim.get("control")),
+        "Criterion": str(claim.get("criterion", "")),
+        "Setting": str(claim.get("setting", "")),
+        "Command": str(claim.get("command", "")),
+    }
+
+
+def _holds(value: object) -> str:
+    if value is True:
+        return "✓ holds"
+    if value is False:
+        return "✗ fails"
+    return "· " + str(value or "not measured")
+
+
+def _value(value: object, interval: object) -> str:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return "–"
+    shown = theme.number(float(value))
+    if isinstance(interval, list | tuple) and len(interval) == 2:
+        low, high = (theme.number(float(v)) for v in interval)
+        return f"{shown} [{low}, {high}]"
+    return shown
+
+
+def _control(control: object) -> str:
+    if not isinstance(control, dict):
+        return "–"
+    parts = [f"{k} {_value(v, None)}" for k, v in control.items()]
+    return ", ".join(parts) or "–"

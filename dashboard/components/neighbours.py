@@ -1,0 +1,158 @@
+"""Training neighbours: documents as token heat-strips, the strongest and each quantile band."""
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import data, documents, state, text, theme
+from dashboard.components.panel import attempt
+from dashboard.components.token_strip import Strip, StripClick, TokenCell, token_strips
+
+
+FOLD = 34
+"""Tokens of a strip shown around its strongest token."""
+SENSITIVE_SHARE = 0.25
+"""From this share of active tokens in unwanted text on, all its snippets are masked."""
+UNWANTED = "unwanted"
+"""Name of the unwanted domain of the embedded corpus."""
+
+
+def sensitive(domain: object, prototype: pd.Series) -> bool:
+    """Whether a snippet is masked until the reader reveals it."""
+    return domain == UNWANTED or float(prototype["unwanted_share"]) >= SENSITIVE_SHARE
+
+
+def neighbours(
+    ref: data.RunRef, prototype: pd.Series, *, key: str, n_top: int = 6, quantiles: bool = True
+) -> None:
+    """Draw the examples of one prototype.
+
+    Args:
+        ref: Run.
+        prototype: Row of `prototypes`.
+        key: Prefix of the widget keys.
+        n_top: Strongest examples shown.
+        quantiles: Whether the quantile bands follow.
+    """
+    rows = data.examples(ref, int(prototype["prototype"]))
+    if rows.empty:
+        st.caption(text.NO_EXAMPLES)
+        return
+    rows = rows[(rows["band"] > 0) | (rows["rank"] < n_top)]
+    if not quantiles:
+        rows = rows[rows["band"] == 0]
+    windows, problem = attempt(documents.windows, ref.path, _wanted(rows))
+    if windows is None:
+        _ids_only(rows, problem or "", key)
+        return
+    strips = _strips(rows, windows, prototype)
+    token_strips(
+        strips,
+        key=f"{key}_strips",
+        limit=float(prototype["max_activation"]) or None,
+        selectable=True,
+        on_click=lambda click: _clicked(click, rows),
+        fold=FOLD,
+        histogram=f"{key}_histogram",
+    )
+
+
+def _wanted(rows: pd.DataFrame) -> tuple[tuple[str, int, int], ...]:
+    """(doc_id, first position, tokens) of every window."""
+    lengths = rows["window_activations"].map(len)
+    starts = rows["window_start"].astype(int)
+    return tuple(zip(rows["doc_id"].astype(str), starts, lengths, strict=True))
+
+
+def _strips(
+    rows: pd.DataFrame, windows: list[list[str] | None], prototype: pd.Series
+) -> list[Strip]:
+    ranges = rows.groupby("band")["activation"].agg(["min", "max"])
+    strips = []
+    last = -1
+    for row, window in zip(rows.to_dict("records"), windows, strict=True):
+        band = int(row["band"])
+        title = _band_title(band, ranges.loc[band]) if band != last else ""
+        last = band
+        values = [float(v) for v in row["window_activations"]]
+        start = int(row["window_start"])
+        known = window if window is not None else ["▯"] * len(values)
+        cells = [
+            TokenCell(t, v, f"activation {v:.3f} · position {start + i:,}", start + i)
+            for i, (t, v) in enumerate(zip(known, values, strict=False))
+        ]
+        strips.append(
+            Strip(
+                cells,
+                heading=f"{row['domain']}  {row['source']}",
+                note=f"{row['activation']:.3f} at {int(row['position']):,}",
+                focus=int(row["position"]) - start,
+                masked=sensitive(row["domain"], prototype),
+                key=f"{band}-{int(row['rank'])}",
+                link="open document",
+                group=title,
+            )
+        )
+    return strips
+
+
+def _band_title(band: int, span: pd.Series) -> str:
+    if band == 0:
+        return "Strongest tokens"
+    return f"Quantile band {band}: activation {span['min']:.3f} to {span['max']:.3f}"
+
+
+def _clicked(click: StripClick, rows: pd.DataFrame) -> None:
+    """A token marks its bin in the histogram; the button opens the document at that place."""
+    band, _, rank = click.key.partition("-")
+    if not (band.isdigit() and rank.isdigit()):
+        return
+    found = rows[(rows["band"] == int(band)) & (rows["rank"] == int(rank))]
+    if found.empty:
+        return
+    row = found.iloc[0]
+    if click.position is None:
+        state.write(document=int(row["document"]), at=int(row["position"]))
+        return
+    place = click.position - int(row["window_start"])
+    values = row["window_activations"]
+    if 0 <= place < len(values):
+        state.write(mark=f"{float(values[place]):.4f}")
+
+
+def _ids_only(rows: pd.DataFrame, problem: str, key: str) -> None:
+    """What is known without the text: ids, places and activations."""
+    st.info(f"{text.TEXT_NOT_HERE} {problem}", icon=":material/hourglass_empty:")
+    shown = rows[["band", "rank", "activation", "domain", "source", "doc_id", "position"]]
+    st.dataframe(
+        shown,
+        key=f"{key}_ids",
+        hide_index=True,
+        height=min(36 * len(shown) + 38, 420),
+        column_config={
+            "band": st.column_config.NumberColumn("Band", help=text.BANDS),
+            "rank": "Rank",
+            "activation": st.column_config.NumberColumn("Activation (cosine)", format="%.3f"),
+            "domain": "Domain",
+            "source": "Source",
+            "doc_id": "Document",
+            "position": "Position (token)",
+        },
+        alt="Training neighbours by id: band, rank, activation, domain, source, position.",
+    )
+
+
+def mark_value(histogram: pd.DataFrame) -> float | None:
+    """Activation of the token last clicked, from the URL; None when it lies in no bin."""
+    raw = state.read_text("mark")
+    try:
+        value = float(raw)
+    except ValueError:
+        return None
+    if histogram.empty or not histogram["low"].min() <= value <= histogram["high"].max():
+        return None
+    return value if value > 0 else None
+
+
+def activation_note(value: float | None) -> str:
+    """The marked activation in words."""
+    return "" if value is None else f"The marked bin holds activation {theme.number(value)}."

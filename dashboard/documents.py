@@ -1,0 +1,71 @@
+"""Text of documents and tokens, read from the rebuilt corpus; never kept, never shipped."""
+
+import threading
+
+import streamlit as st
+
+from engine import store
+from engine.errors import CorpusError
+from engine.snippets import SnippetReader, tokenizer_of, vocabulary_texts
+
+
+_lock = threading.Lock()
+"""A reader keeps tokenised documents; sessions are threads."""
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _reader(path: str) -> SnippetReader:
+    """Reader of the run's corpus; a missing corpus raises, which is not cached."""
+    run = store.open_run(path)
+    return SnippetReader(corpus_name(path), tokenizer_of(run.model_path))
+
+
+def corpus_name(path: str) -> str:
+    """The corpus a run was indexed on: a preset, or a folder."""
+    corpus = store.open_run(path).manifest.get("corpus", {})
+    name = corpus.get("name") or corpus.get("preset")
+    if not name:
+        raise CorpusError("This run does not say which corpus it was indexed on; index it again.")
+    return str(name)
+
+
+def windows(path: str, wanted: tuple[tuple[str, int, int], ...]) -> list[list[str] | None]:
+    """Token texts of many windows; None where the corpus lacks the document.
+
+    Args:
+        path: Folder of the run.
+        wanted: (doc_id, first position, number of tokens) of each window.
+
+    Raises:
+        CorpusError: The corpus has not been built.
+    """
+    reader = _reader(path)
+    with _lock:
+        return [
+            [t.text for t in reader.window(doc, start, 0, n - 1)] if reader.has(doc) else None
+            for doc, start, n in wanted
+        ]
+
+
+def window(path: str, doc_id: str, position: int, before: int, after: int) -> list[tuple[int, str]]:
+    """(position, text) of the tokens around a place in a document."""
+    reader = _reader(path)
+    with _lock:
+        found = reader.window(doc_id, position, before, after)
+        return [(token.position, token.text) for token in found]
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def token_texts(path: str) -> list[str]:
+    """Text of every token of the run's vocabulary, by id."""
+    return vocabulary_texts(tokenizer_of(store.open_run(path).model_path))
+
+
+def token_text(texts: list[str], token_id: int) -> str:
+    """Text of one token; its id in brackets where the vocabulary has no such token."""
+    return texts[token_id] if 0 <= token_id < len(texts) else f"[{token_id}]"
+
+
+def corpus_ready(path: str) -> bool:
+    """Whether the run's corpus can be read; raises the sentence that says why not."""
+    return len(_reader(path).corpus) > 0
