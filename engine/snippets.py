@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 from engine import store
 from engine.config import cache_root
 from engine.corpus.build import Corpus, open_corpus
-from engine.corpus.tokenizer import load_tokenizer
+from engine.corpus.tokenizer import load_tokenizer, plain_encoder
 from engine.errors import CorpusError, PackageMissing
 
 
@@ -41,9 +41,7 @@ class SnippetReader:
             tokenizer_path: `tokenizer.json` of the model that the positions belong to.
         """
         self.corpus = corpus if isinstance(corpus, Corpus) else open_corpus(corpus)
-        self._tokenizer: Tokenizer = load_tokenizer(tokenizer_path)
-        self._tokenizer.encode_special_tokens = True
-        self._tokenizer.no_truncation()
+        self._tokenizer: Tokenizer = plain_encoder(load_tokenizer(tokenizer_path))
         self._kept: OrderedDict[str, list[SnippetToken]] = OrderedDict()
 
     def has(self, doc_id: str) -> bool:
