@@ -56,8 +56,9 @@ class ColumnSpec:
 
     @property
     def bounds(self) -> tuple[float | None, float | None]:
-        """Lowest and highest value allowed; None is unbounded."""
-        if not (pa.types.is_integer(self.type) or pa.types.is_floating(self.type)):
+        """Lowest and highest value allowed, of a list the values in it; None is unbounded."""
+        of = self.type.value_type if pa.types.is_list(self.type) else self.type
+        if not (pa.types.is_integer(of) or pa.types.is_floating(of)):
             return (None, None)
         return _RANGES.get(self.kind, (None, None))
 

@@ -73,6 +73,7 @@ def write_synthetic_run(
             "position": position,
             "residual_share": generator.beta(3, 9, stop - start),
             "loss": generator.gamma(2.0, 1.5, stop - start),
+            "predicted": generator.integers(1, 257, stop - start),
         }
         writer.write_shard("token_residuals", shard, residuals)
     writer.write_table("documents", {k: v for k, v in documents.items() if k != "domain_code"})

@@ -171,6 +171,9 @@ def _cast(spec: TableSpec, column: ColumnSpec, values: Any) -> pa.Array | pa.Chu
             return pa.array(narrowed, type=column.type, from_pandas=True)
         if pa.types.is_string(column.type):
             values = pd.Series(values).astype(object)
+        if pa.types.is_integer(column.type):
+            numbers = pa.array(pd.Series(values), from_pandas=True)
+            return numbers.cast(column.type)  # refuses fractions and overflow
         return pa.array(values, type=column.type, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise SchemaMismatch(

@@ -1,0 +1,117 @@
+"""Which folders are runs, and what is said of those that are not."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine import store
+from engine.errors import CacheMissing, CacheStale, ConfigError, SchemaMismatch
+from tests.assertions import assert_plain_sentence
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "../demo",
+        "a/b",
+        "/etc",
+        "..",
+        ".",
+        "~root",
+        "a\0b",
+        "x" * 101,
+        "corpus",
+        "-x",
+        "<script>",
+        "a b",
+        "é",
+    ],
+)
+def test_a_name_from_a_url_never_leaves_the_run_folders(house: Path, name: str):
+    """Names come straight from URLs; none of them may become a path."""
+    with pytest.raises(ConfigError) as caught:
+        store.open_named_run(name)
+    assert_plain_sentence(str(caught.value))
+
+
+def test_a_shipped_run_is_found_before_one_of_the_cache(house: Path, synthetic_run: Path):
+    """`--run demo` names what ships, whatever the cache holds."""
+    shipped = house / "assets" / "synthetic"
+    assert store.open_run("synthetic").path == synthetic_run
+    shipped.mkdir()
+    (shipped / "run.json").write_bytes((synthetic_run / "run.json").read_bytes())
+    assert store.open_run("synthetic").path == shipped
+
+
+def test_an_unknown_run_names_those_that_exist(synthetic_run: Path):
+    """A typing error is answered with the names that would have worked."""
+    with pytest.raises(CacheMissing, match="runs here: synthetic") as caught:
+        store.open_run("sintetic")
+    assert_plain_sentence(str(caught.value))
+
+
+def test_a_folder_without_manifest_is_no_run(house: Path):
+    """A folder somebody made by hand is refused, not read as empty."""
+    (house / "cache" / "mine").mkdir()
+    with pytest.raises(CacheMissing, match=r"holds no run\.json"):
+        store.open_run("mine")
+
+
+def test_a_model_folder_is_a_model_and_not_a_run(house: Path):
+    """`decompose` and `generate` take what `save_pretrained` wrote; pages cannot."""
+    folder = house / "saved"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    assert store.resolve_model(folder) == folder
+    assert store.resolve_model(str(folder)) == folder
+    with pytest.raises(CacheMissing, match="model folder and not a run"):
+        store.open_run(folder)
+
+
+def test_the_model_of_a_run_is_found_by_the_runs_name(synthetic_run: Path):
+    """One argument, `--run`, serves runs and bare models."""
+    with pytest.raises(CacheMissing, match="holds no model"):
+        store.resolve_model("synthetic")
+    (synthetic_run / "model" / "config.json").write_text("{}")
+    assert store.resolve_model("synthetic") == synthetic_run / "model"
+
+
+def test_another_schema_version_is_refused_with_the_command_that_rebuilds(synthetic_run: Path):
+    """Old tables are never migrated by guessing."""
+    _edit_manifest(synthetic_run, schema_version=0)
+    with pytest.raises(SchemaMismatch, match="headwater index --run synthetic"):
+        store.open_run("synthetic")
+    assert [broken.name for broken in store.list_broken()] == ["synthetic"]
+    assert store.list_runs() == []
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema_version": 1}', "\ufeff\0"])
+def test_a_damaged_manifest_is_stale(synthetic_run: Path, text: str):
+    """What is not a manifest is refused with a sentence, whatever it is."""
+    (synthetic_run / "run.json").write_text(text)
+    with pytest.raises(CacheStale) as caught:
+        store.open_run("synthetic")
+    assert_plain_sentence(str(caught.value))
+
+
+def test_the_stamp_changes_with_the_manifest_alone(synthetic_run: Path):
+    """The dashboard caches by name and stamp."""
+    first = store.open_run("synthetic").stamp
+    assert store.open_run("synthetic").stamp == first
+    _edit_manifest(synthetic_run, name="Another")
+    assert store.open_run("synthetic").stamp != first
+
+
+def test_other_folders_of_the_cache_are_not_listed(synthetic_run: Path):
+    """Corpora and packages lie beside the runs."""
+    (synthetic_run.parent / "corpus").mkdir()
+    (synthetic_run.parent / "notes").mkdir()
+    assert [run.name for run in store.list_runs()] == ["synthetic"]
+    assert store.list_broken() == []
+
+
+def _edit_manifest(path: Path, **values: object) -> None:
+    manifest = json.loads((path / "run.json").read_text())
+    (path / "run.json").write_text(json.dumps(manifest | values))
