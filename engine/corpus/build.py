@@ -253,7 +253,10 @@ class Corpus:
                 problems.append(str(error))
                 continue
             if digest != facts["sha256"]:
-                problems.append(f"The texts of domain {domain} differ from their fingerprint.")
+                problems.append(
+                    f"The texts of domain {domain} differ from their fingerprint; run "
+                    f"`headwater corpus build {self.name}` after deleting its folder domains."
+                )
         return problems
 
 

@@ -53,7 +53,7 @@ class Domain:
         return tuple(dict.fromkeys(p.package for p in self.parts if p.package != STDLIB))
 
 
-def _caps(full: float, small: float) -> dict[str, int]:
+def _caps(full: int | float, small: int | float) -> dict[str, int]:
     return {"full": round(full * MB), "small": round(small * MB)}
 
 

@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 from engine import store
 from engine.corpus.build import Corpus
 from engine.corpus.documents import Progress, no_progress
-from engine.corpus.tokenizer import separator_id, tokenizer_fingerprint
+from engine.corpus.tokenizer import plain_encoder, separator_id, tokenizer_fingerprint
 from engine.errors import CorpusError
 from engine.provenance import fingerprint
 
@@ -71,6 +71,7 @@ def tokenise_corpus(
         separator: Token id put before each document; the tokenizer's end of text if None.
     """
     separator = separator_id(tokenizer) if separator is None else separator
+    tokenizer = plain_encoder(tokenizer)
     identity = fingerprint([_SHARDS_VERSION, tokenizer_fingerprint(tokenizer), separator])
     folder = corpus.path / f"tokens-{identity}"
     dtype = "uint16" if tokenizer.get_vocab_size() <= 2**16 else "uint32"
@@ -132,9 +133,6 @@ def _write_shard(
     lengths: list[int] = []
     starts = range(plan.first, plan.stop, _ENCODE_BATCH)
     label = f"Tokenising {plan.domain}"
-    plain = tokenizer.encode_special_tokens
-    # A document that quotes a special token is text, not a command to the model.
-    tokenizer.encode_special_tokens = True
     with store.atomic_file(record_path.with_suffix(".tokens")) as file:
         for start in progress(starts, label=label, total=len(starts)):
             stop = min(start + _ENCODE_BATCH, plan.stop)
@@ -144,7 +142,6 @@ def _write_shard(
                 file.write(content)
                 digest.update(content)
                 lengths.append(len(encoding.ids) + 1)
-    tokenizer.encode_special_tokens = plain
     size = sum(lengths) * np.dtype(dtype).itemsize
     return {"sha256": digest.hexdigest(), "size": size, "lengths": lengths}
 

@@ -92,6 +92,15 @@ def load_tokenizer(path: Path) -> Tokenizer:
         raise CorpusError(f"{path} is not a tokenizer that can be read ({error}).") from error
 
 
+def plain_encoder(tokenizer: Tokenizer) -> Tokenizer:
+    """A copy that encodes documents: whole, and a special token quoted in a text as text."""
+    copy = Tokenizer.from_str(tokenizer.to_str())
+    copy.no_truncation()
+    copy.no_padding()
+    copy.encode_special_tokens = True
+    return copy
+
+
 def corpus_tokenizer(corpus: Corpus, vocab_size: int, seed: int = 0) -> Path:
     """The `tokenizer.json` trained on a corpus, from its folder when it was trained before."""
     folder = corpus.path / f"tokenizer-{vocab_size}-{seed}"
