@@ -27,34 +27,53 @@ COLUMN_BLOCK = 32
 class Scan:
     """What one pass over the cosine matrix of `tokens` states and `prototypes` leaves behind.
 
-    cosines: the k largest of each row, falling, in [-1, 1] (negative where fewer than k are not).
+    cosines: the k largest of each row, falling, in [-1, 1] (negative where fewer than k are
+        positive).
     indices: their prototypes.
-    nearest_cosine: the largest of each column; -1 is its floor.
+    nearest_cosine: the largest of each column.
     nearest_token: the row it stands in.
     """
 
     cosines: Float[Tensor, "tokens k"]
     indices: Int[Tensor, "tokens k"]
-    nearest_cosine: Float[Tensor, " prototypes"] | None = None
-    nearest_token: Int[Tensor, " prototypes"] | None = None
+    nearest_cosine: Float[Tensor, " prototypes"]
+    nearest_token: Int[Tensor, " prototypes"]
 
 
 def column_maximum(
     cosines: Float[Tensor, "rows prototypes"],
 ) -> tuple[Float[Tensor, " prototypes"], Int[Tensor, " prototypes"]]:
-    """Largest value of each column and its row (the first, if several).
+    """Largest value of each column and its row.
 
     On a CPU in two levels, blocks of rows and then the winning block: an argmax down a column is
     over ten times slower than a maximum.
     """
     rows, columns = cosines.shape
-    if cosines.is_cuda or rows % COLUMN_BLOCK or rows <= COLUMN_BLOCK:
-        return tuple(cosines.max(dim=0))
-    blocks = cosines.view(rows // COLUMN_BLOCK, COLUMN_BLOCK, columns)
+    whole = 0 if cosines.is_cuda else rows - rows % COLUMN_BLOCK
+    if not whole:
+        value, row = cosines.max(dim=0)
+        return value, row
+    blocks = cosines[:whole].view(whole // COLUMN_BLOCK, COLUMN_BLOCK, columns)
     block = blocks.amax(dim=1).max(dim=0).indices
-    winners = blocks[block, :, torch.arange(columns)]
-    value, row = winners.max(dim=1)
-    return value, block * COLUMN_BLOCK + row
+    value, row = blocks[block, :, torch.arange(columns)].max(dim=1)
+    row = block * COLUMN_BLOCK + row
+    if whole < rows:
+        last_value, last_row = cosines[whole:].max(dim=0)
+        row = torch.where(last_value > value, last_row + whole, row)
+        value = torch.maximum(value, last_value)
+    return value, row
+
+
+@torch.no_grad()
+def nearest_prototypes(
+    unit_states: Float[Tensor, "tokens d_model"],
+    unit_prototypes: Float[Tensor, "prototypes d_model"],
+    n_active: int,
+    chunk: int = DEFAULT_CHUNK,
+) -> tuple[Float[Tensor, "tokens k"], Int[Tensor, "tokens k"]]:
+    """Cosines of each state's k nearest prototypes, falling, and their numbers."""
+    tops = [(rows @ unit_prototypes.T).topk(n_active, dim=1) for rows in unit_states.split(chunk)]
+    return torch.cat([top.values for top in tops]), torch.cat([top.indices for top in tops])
 
 
 @torch.no_grad()
@@ -63,36 +82,28 @@ def scan_bank(
     unit_prototypes: Float[Tensor, "prototypes d_model"],
     n_active: int,
     chunk: int = DEFAULT_CHUNK,
-    *,
-    columns: bool = False,
 ) -> Scan:
-    """Pass once over the cosine matrix, `chunk` rows at a time; without gradient.
+    """Pass once over the cosine matrix, `chunk` rows at a time, for rows and columns at once.
 
     Args:
-        unit_states: states of length 1.
+        unit_states: at least one state, each of length 1.
         unit_prototypes: prototypes of length 1.
         n_active: how many of each row to keep.
         chunk: rows that exist at once.
-        columns: also find, for each prototype, its nearest token.
     """
-    found, best = [], None
-    for start in range(0, len(unit_states), chunk):
-        cosines = unit_states[start : start + chunk] @ unit_prototypes.T
-        found.append(cosines.topk(n_active, dim=1))
-        if columns:
-            value, row = column_maximum(cosines)
-            row = row + start
-            if best is not None:
-                better = value > best[0]
-                value, row = (
-                    torch.where(better, *pair) for pair in zip((value, row), best, strict=True)
-                )
-            best = (value, row)
+    tops, columns = [], []
+    for number, rows in enumerate(unit_states.split(chunk)):
+        cosines = rows @ unit_prototypes.T
+        tops.append(cosines.topk(n_active, dim=1))
+        value, row = column_maximum(cosines)
+        columns.append((value, row + number * chunk))
+    nearest_cosine, winner = torch.stack([value for value, _ in columns]).max(dim=0)
+    rows_of_chunks = torch.stack([row for _, row in columns])
     return Scan(
-        cosines=torch.cat([top.values for top in found]),
-        indices=torch.cat([top.indices for top in found]),
-        nearest_cosine=None if best is None else best[0],
-        nearest_token=None if best is None else best[1],
+        cosines=torch.cat([top.values for top in tops]),
+        indices=torch.cat([top.indices for top in tops]),
+        nearest_cosine=nearest_cosine,
+        nearest_token=rows_of_chunks.gather(0, winner[None])[0],
     )
 
 
@@ -167,7 +178,7 @@ def prototype_activations(
     """
     flat = full_precision(states.reshape(-1, states.shape[-1]))
     unit_states, unit_prototypes = unit_vectors(flat), unit_vectors(prototypes.to(flat.dtype))
-    scan = scan_bank(unit_states, unit_prototypes, n_active, chunk)
-    cosines = PickedCosines.apply(unit_states, unit_prototypes, scan.indices, scan.cosines)
+    cosines, indices = nearest_prototypes(unit_states, unit_prototypes, n_active, chunk)
+    cosines = PickedCosines.apply(unit_states, unit_prototypes, indices, cosines)
     shape = (*states.shape[:-1], n_active)
-    return functional.relu(cosines).reshape(shape), scan.indices.reshape(shape)
+    return functional.relu(cosines).reshape(shape), indices.reshape(shape)

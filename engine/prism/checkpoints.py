@@ -7,10 +7,11 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from torch import nn
 from transformers import PreTrainedModel
 
 from engine.errors import CacheMissing, CacheStale, UnsupportedModel
-from engine.lm.packaged import load_weights
+from engine.lm.loading import load_weights
 from engine.prism.configuration import MODEL_TYPE, PrismConfig
 from engine.prism.model import PrismForCausalLM
 
@@ -42,12 +43,21 @@ def load_prism(
         if (folder / BANK_FILE).exists():
             model, tokenizer = _load_retrofit(folder, settings, dtype)
         else:
-            model, tokenizer = PrismForCausalLM.from_pretrained(folder, dtype=dtype), folder
+            model = PrismForCausalLM.from_pretrained(
+                folder, dtype=dtype, local_files_only=True, use_safetensors=True
+            )
+            tokenizer = folder
+    except OSError as error:
+        raise CacheMissing(
+            f"{folder} holds no readable model.safetensors; write the model with save_pretrained "
+            "or train it again."
+        ) from error
     except SafetensorError as error:
         raise CacheStale(
             f"The weights in {folder} are damaged ({error}); train or copy the model again."
         ) from error
-    return model.to(device).eval(), tokenizer
+    nn.Module.to(model, device)
+    return model.eval(), tokenizer
 
 
 def save_bank(model: PrismForCausalLM, folder: str | Path, base: dict[str, Any]) -> None:
@@ -56,7 +66,7 @@ def save_bank(model: PrismForCausalLM, folder: str | Path, base: dict[str, Any])
     Args:
         model: the fitted model.
         folder: where to write; created if missing.
-        base: how to find the decoder again, as `engine.lm.packaged.load_weights` reads it.
+        base: how to find the decoder again, as `engine.lm.loading.load_weights` reads it.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -100,7 +110,8 @@ def _load_retrofit(
             f"{tuple(model.prototypes.shape)}; fit it again with `headwater retrofit`."
         )
     model.prototypes.data = bank.to(dtype)
-    return model, tokenizer
+    own = (folder / "tokenizer.json").is_file()
+    return model, folder if own else Path(tokenizer)
 
 
 def _check_base(folder: Path, config: PrismConfig, backbone: PreTrainedModel) -> None:

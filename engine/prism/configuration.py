@@ -1,7 +1,7 @@
 """Configuration of a prototype language model: any decoder configuration plus a bank."""
 
 from dataclasses import asdict
-from typing import Any, ClassVar
+from typing import Any, ClassVar, no_type_check
 
 from huggingface_hub.dataclasses import strict
 from transformers import AutoConfig, PreTrainedConfig
@@ -14,6 +14,7 @@ from engine.errors import ConfigError
 MODEL_TYPE = "headwater-prism"
 
 
+@no_type_check  # its constructor takes any keyword, which a checker of signatures cannot see
 @strict
 class PrismConfig(PreTrainedConfig):
     """A decoder (`backbone`) and the size, sparsity and loss weights of its prototype bank.

@@ -111,9 +111,7 @@ class Coverage:
         states = full_precision(states.reshape(-1, states.shape[-1])).to(self.prototypes.dtype)
         if not len(states):
             return
-        scan = scan_bank(
-            unit_vectors(states), self.unit_prototypes, self.n_active, self.chunk, columns=True
-        )
+        scan = scan_bank(unit_vectors(states), self.unit_prototypes, self.n_active, self.chunk)
         activations = scan.cosines.clamp_min(0)
         rebuilt = reconstruct(activations, scan.indices, self.prototypes)
         self.geometry.update(states)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from engine.errors import ConfigError
 from engine.numerics import full_precision, unit_vectors
-from engine.prism.activation import DEFAULT_CHUNK, reconstruct, scan_bank, scatter_sum
+from engine.prism.activation import DEFAULT_CHUNK, nearest_prototypes, reconstruct, scatter_sum
 
 
 SHORTEST = 0.25
@@ -41,8 +41,8 @@ def spherical_kmeans(
     start = torch.randperm(len(units), generator=generator)[:n_clusters].to(units.device)
     centroids = units[start].clone()
     for _ in range(iterations):
-        scan = scan_bank(units, centroids, 1, chunk)
-        centroids = _move(units, scan.indices, scan.cosines[:, 0], n_clusters)
+        cosines, nearest = nearest_prototypes(units, centroids, 1, chunk)
+        centroids = _move(units, nearest, cosines[:, 0], n_clusters)
     return centroids
 
 
@@ -92,16 +92,16 @@ def fit_lengths(
     """
     states = full_precision(states)
     targets = unit_vectors(states)
-    scan = scan_bank(targets, unit_prototypes, n_active, chunk)
+    cosines, indices = nearest_prototypes(targets, unit_prototypes, n_active, chunk)
     scale = states.norm(dim=-1).clamp_min(torch.finfo(states.dtype).tiny)
-    relative = scan.cosines.clamp_min(0) / scale[:, None]
+    relative = cosines.clamp_min(0) / scale[:, None]
 
     def rebuild(lengths: Tensor) -> Tensor:
-        return reconstruct(relative * lengths[scan.indices], scan.indices, unit_prototypes)
+        return reconstruct(relative * lengths[indices], indices, unit_prototypes)
 
     def project(vectors: Tensor) -> Tensor:
         return (
-            scatter_sum(relative, scan.indices, vectors, len(unit_prototypes)) * unit_prototypes
+            scatter_sum(relative, indices, vectors, len(unit_prototypes)) * unit_prototypes
         ).sum(-1)
 
     ones = torch.ones_like(unit_prototypes[:, 0])

@@ -84,7 +84,7 @@ def bank_losses(
     states = full_precision(states)
     prototypes = prototypes.to(states.dtype)
     unit_states, unit_prototypes = unit_vectors(states), unit_vectors(prototypes)
-    scan = scan_bank(unit_states, unit_prototypes, n_active, chunk, columns=True)
+    scan = scan_bank(unit_states, unit_prototypes, n_active, chunk)
     cosines = PickedCosines.apply(unit_states, unit_prototypes, scan.indices, scan.cosines)
     activations = functional.relu(cosines)
     return BankLosses(

@@ -1,7 +1,7 @@
 """`PrismForCausalLM`: any decoder of transformers with a bank of prototypes on its last state."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -70,7 +70,6 @@ class PrismForCausalLM(PreTrainedModel, GenerationMixin):
     _supports_flash_attn = True
     _supports_flex_attn = True
     _supports_attention_backend = True
-    _no_split_modules: ClassVar[list[str]] = []
 
     def __init__(self, config: PrismConfig) -> None:
         super().__init__(config)
@@ -173,19 +172,21 @@ class PrismForCausalLM(PreTrainedModel, GenerationMixin):
             **kwargs,
         )
         states = keep_positions(outputs.last_hidden_state, logits_to_keep)
-        bank = self._explain(states, suppressed is not None or return_prototypes)
-        head_input = states
-        if suppressed is not None:
-            head_input = suppress_states(states, *bank, self.prototypes, suppressed, strength)
+        head_input, activations, indices, share = states, None, None, None
+        if suppressed is not None or return_prototypes:
+            activations, indices = self.explain(states)
+            if suppressed is not None:
+                head_input = suppress_states(
+                    states, activations, indices, self.prototypes, suppressed, strength
+                )
+            if return_prototypes:
+                share = residual_share(states, reconstruct(activations, indices, self.prototypes))
         logits = self.lm_head(head_input)
         loss = terms = None
         if labels is not None or shift_labels is not None:
             loss, terms = self._losses(
                 logits, states, labels, shift_labels, attention_mask, weights or self.loss_weights
             )
-        share = None
-        if return_prototypes:
-            share = residual_share(states, reconstruct(*bank, self.prototypes))
         return PrismOutput(
             loss=loss,
             logits=logits,
@@ -194,15 +195,15 @@ class PrismForCausalLM(PreTrainedModel, GenerationMixin):
             attentions=outputs.get("attentions"),
             loss_terms=terms,
             states=states if return_prototypes else None,
-            prototype_activations=bank[0] if return_prototypes else None,
-            prototype_indices=bank[1] if return_prototypes else None,
+            prototype_activations=activations if return_prototypes else None,
+            prototype_indices=indices if return_prototypes else None,
             residual_share=share,
         )
 
-    def _explain(self, states: Tensor, wanted: bool) -> tuple[Tensor, Tensor] | tuple[()]:
-        """Activations and indices of the active prototypes, if something needs them."""
-        if not wanted:
-            return ()
+    def explain(
+        self, states: Float[Tensor, "*batch d_model"]
+    ) -> tuple[Float[Tensor, "*batch k"], Int[Tensor, "*batch k"]]:
+        """Activations of the active prototypes of each state, falling, and their numbers."""
         config = self.config
         return prototype_activations(states, self.prototypes, config.n_active, config.cosine_chunk)
 
@@ -280,6 +281,19 @@ def check_head(backbone: PreTrainedModel) -> None:
     if not isinstance(backbone.get_output_embeddings(), nn.Linear):
         raise UnsupportedModel(
             f"{name} has no linear LM head; choose a decoder-only causal language model."
+        )
+
+
+@torch.no_grad()
+def check_exact(model: PrismForCausalLM) -> None:
+    """Refuse a decoder whose own logits differ in one bit from those of the prototype model."""
+    vocab = int(model.config.decoder.vocab_size)
+    ids = (torch.arange(6, device=model.device) * 7919 % vocab)[None]
+    own, ours = model.backbone(input_ids=ids).logits, model(input_ids=ids).logits
+    if own.shape != ours.shape or not torch.equal(own, ours):
+        raise UnsupportedModel(
+            f"{type(model.backbone).__name__} does more than W z after its final norm, so its "
+            "logits would not be kept exactly; choose a decoder with a plain linear head."
         )
 
 
