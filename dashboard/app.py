@@ -4,6 +4,7 @@ import streamlit as st
 
 from dashboard import data, state, text
 from dashboard.components.chart import format_picker
+from dashboard.components.facts import page_style
 from dashboard.components.panel import empty_state, plain_errors
 from dashboard.views import PAGES
 
@@ -23,7 +24,12 @@ def pick_run() -> None:
 
 def main(default: str = "overview") -> None:
     """Draw the page of the URL; tests name another default page."""
-    st.set_page_config(page_title="Headwater", page_icon=":material/water_drop:", layout="wide")
+    st.set_page_config(
+        page_title="Headwater",
+        page_icon=":material/water_drop:",
+        layout="wide",
+        initial_sidebar_state=210,
+    )
     pages = [
         st.Page(
             entry.page,
@@ -34,8 +40,10 @@ def main(default: str = "overview") -> None:
         )
         for entry in PAGES
     ]
+    page_style()
     st.session_state["headwater_pages"] = {e.path: p for e, p in zip(PAGES, pages, strict=True)}
     current = st.navigation(pages)
+    notes = st.container()
     with plain_errors():
         pick_run()
         if "headwater_run" in st.session_state or current.url_path == "runs":
@@ -45,7 +53,7 @@ def main(default: str = "overview") -> None:
     with st.sidebar:
         format_picker()
     for sentence in state.warnings():
-        st.warning(sentence, icon=":material/link_off:")
+        notes.warning(sentence, icon=":material/link_off:")
 
 
 if __name__ == "__main__":

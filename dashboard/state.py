@@ -92,17 +92,23 @@ def encode_ids(ids: Iterable[int]) -> str:
 
 def decode_ids(text: str) -> tuple[int, ...]:
     """The inverse of `encode_ids`; raises ValueError on anything else."""
-    if not text.startswith("z"):
-        ids = {int(part) for part in text.split(",") if part.strip()}
-        if any(i < 0 or i > MAX_ID for i in ids):
-            raise ValueError(text)
-        return tuple(sorted(ids))
+    if text.startswith("z"):
+        return _unpacked(text)
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not all(part.isdecimal() and len(part) < 10 and int(part) <= MAX_ID for part in parts):
+        raise ValueError(f"not a set of ids: {text!r}")
+    return tuple(sorted({int(part) for part in parts}))
+
+
+def _unpacked(text: str) -> tuple[int, ...]:
+    """Ids of a packed bitmap; a short text may not unpack into a large one."""
     try:
-        packed = base64.urlsafe_b64decode(text[1:] + "=" * (-len(text[1:]) % 4))
-        # Bounded: a small text may not unpack into a large bitmap.
+        packed = base64.b64decode(text[1:] + "=" * (-len(text[1:]) % 4), b"-_", validate=True)
         raw = zlib.decompressobj().decompress(packed, MAX_ID // 8)
-    except (binascii.Error, zlib.error) as error:
-        raise ValueError(text) from error
+    except (binascii.Error, zlib.error, ValueError) as error:
+        raise ValueError(f"not a set of ids: {text[:40]!r}") from error
+    if not raw:
+        raise ValueError(f"not a set of ids: {text[:40]!r}")
     return tuple(np.flatnonzero(np.unpackbits(np.frombuffer(raw, np.uint8))).tolist())
 
 

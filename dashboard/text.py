@@ -136,8 +136,8 @@ before measuring, and whether it holds. A claim that fails stays.
 RUNS = "Every run on this machine: where it comes from, what it holds, whether it is whole."
 RUNS_HOW = """
 A **run** is a folder with `run.json`, written last, and Parquet tables. Its **fingerprints** say
-from which corpus, tokenizer and settings it was made. The **check** compares every file with its hash,
-every table with the contract, and every reference with its target.
+from which corpus, tokenizer and settings it was made. The **check** compares every file with its
+hash, every table with the contract, and every reference with its target.
 """
 
 

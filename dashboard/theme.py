@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -81,7 +82,7 @@ def category_colours(names: list[str], rest: str) -> dict[str, str]:
     return {n: EXTENDED[i] if i < len(EXTENDED) else rest for i, n in enumerate(names)}
 
 
-def layout(dark: bool, *, height: int = 280, **changes: object) -> go.Layout:
+def layout(dark: bool, *, height: int = 280, **changes: Any) -> go.Layout:
     """Plotly layout shared by every figure; `changes` go on top."""
     colours = palette(dark)
     axis = {
@@ -100,10 +101,9 @@ def layout(dark: bool, *, height: int = 280, **changes: object) -> go.Layout:
             "colorway": list(EXTENDED),
             "xaxis": axis,
             "yaxis": axis,
-            "margin": {"l": 8, "r": 8, "t": 34, "b": 8},
+            "margin": {"l": 8, "r": 8, "t": 46, "b": 8},
             "title": {
                 "font": {"size": 13, "color": colours.text, "weight": 600},
-                "subtitle": {"font": {"size": 12, "color": colours.muted}},
                 "x": 0,
                 "xanchor": "left",
                 "xref": "container",
@@ -128,7 +128,16 @@ def layout(dark: bool, *, height: int = 280, **changes: object) -> go.Layout:
             },
         }
     )
+    if isinstance(title := changes.get("title"), dict) and "subtitle" in title:
+        changes["title"] = _two_lines(title, colours)
     return go.Layout(template=template, height=height, **changes)  # pyright: ignore[reportArgumentType]
+
+
+def _two_lines(title: dict[str, Any], colours: Palette) -> dict[str, Any]:
+    """Title and subtitle as one text: Plotly sets its own subtitles too far below."""
+    small = f"<span style='font-size:12px;font-weight:400;color:{colours.muted}'>"
+    text = f"{title['text']}<br>{small}{title['subtitle']['text']}</span>"
+    return {**{k: v for k, v in title.items() if k != "subtitle"}, "text": text}
 
 
 def _plain(value: float, digits: int) -> str:

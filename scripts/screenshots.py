@@ -1,4 +1,4 @@
-"""Pictures of every page, light and dark, at two sizes: `python scripts/screenshots.py OUT [--run demo]`.
+"""Pictures of every page, light and dark, at two sizes: `python scripts/screenshots.py OUT`.
 
 Starts the dashboard on a free port, drives an installed Chromium and prints what it saw: errors on
 the page, horizontal overflow, seconds until a page was still.
@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
 SIZES = ((1280, 800), (1920, 1080))
+DRAWN = '[data-testid="stMainBlockContainer"] [data-testid="stElementContainer"]'
 PAGES = ("overview", "prototypes", "prompt", "suppression", "runs")
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -61,7 +62,7 @@ def settle(page: Page, timeout: float = 60) -> float:
             '[data-testid="stStatusWidget"], [data-testid="stSkeleton"], .stSpinner, '
             '[data-testid="stAppSkeleton"]'
         ).count()
-        ready = page.locator('[data-testid="stMainBlockContainer"]').count() > 0
+        ready = page.locator(DRAWN).count() > 3
         still = still + 1 if ready and not busy else 0
         page.wait_for_timeout(200)
     page.wait_for_timeout(500)
@@ -75,9 +76,7 @@ def look(page: Page, address: str, target: Path) -> None:
     width = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
     failures = page.locator('[data-testid="stException"]').all_inner_texts()
     page.screenshot(path=str(target))
-    height = page.evaluate(
-        "Math.max(...[...document.querySelectorAll('[data-testid=stMain]')].map(e => e.scrollHeight))"
-    )
+    height = page.evaluate("document.querySelector('[data-testid=stMain]')?.scrollHeight || 800")
     size = page.viewport_size or {"width": 1280, "height": 800}
     page.set_viewport_size({"width": size["width"], "height": min(int(height) + 20, 6000)})
     page.wait_for_timeout(900)

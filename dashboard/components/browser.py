@@ -19,17 +19,7 @@ EXPORTED = [
 
 def map_panel(found: filters.Filtered, chosen: int, picked: tuple[int, ...]) -> None:
     """The map; a click opens a prototype, a lasso filters the table."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        colour = st.selectbox(
-            "Map colour",
-            list(COLOURS),
-            format_func=COLOURS.__getitem__,
-            key="colour",
-            bind="query-params",
-            label_visibility="collapsed",
-            width=210,
-        )
-        st.caption(text.MAP_HINT, width="stretch")
+    colour = st.session_state.get("colour")
     nonce = st.session_state.setdefault("headwater_map", 0)
     key = f"map_{nonce}"
     ids = chart(
@@ -46,6 +36,7 @@ def map_panel(found: filters.Filtered, chosen: int, picked: tuple[int, ...]) -> 
         file_name="prototype-map",
         select=("points", "box", "lasso"),
     )
+    st.caption(text.MAP_HINT)
     _take(ids, key, chosen, picked)
 
 
@@ -118,18 +109,18 @@ def table_panel(rows: pd.DataFrame, chosen: int, signature: str) -> None:
         on_select="rerun",
         selection_mode="single-row",
         column_config={
-            "prototype": st.column_config.NumberColumn("#", format="%d", width=56, pinned=True),
-            "label": st.column_config.TextColumn("Label", width=180),
+            "prototype": st.column_config.NumberColumn("#", format="%d", width=46, pinned=True),
+            "label": st.column_config.TextColumn("Label", width=150),
             "fires": st.column_config.NumberColumn(
                 "On the sentence", format="%.3f", help=text.FIRES
             ),
-            "firing_rate": st.column_config.NumberColumn("Fires on (%)", format="%.3f", width=84),
+            "firing_rate": st.column_config.NumberColumn("Fires on (%)", format="%.3f", width=76),
             "label_score": st.column_config.ProgressColumn(
-                "Label score", format="%.2f", min_value=0, max_value=1, width=96, color="gray"
+                "Label score", format="%.2f", min_value=0, max_value=1, width=86, color="gray"
             ),
-            "top_domain": st.column_config.TextColumn("Domain", width=88),
+            "top_domain": st.column_config.TextColumn("Domain", width=78),
             "max_activation": st.column_config.NumberColumn(
-                "Max (cosine)", format="%.3f", width=84
+                "Max (cosine)", format="%.3f", width=80
             ),
         },
         alt=f"Table of {len(shown):,} prototypes.",

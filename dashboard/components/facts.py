@@ -3,6 +3,7 @@
 import html
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 import streamlit as st
 
@@ -19,21 +20,18 @@ class Fact:
     """Shown on hover."""
 
 
-_STYLE = """<style>
-.hw-facts { display: flex; flex-wrap: wrap; gap: 4px 22px; margin: 0; font-size: 0.9rem; }
-.hw-facts div { display: flex; flex-direction: column; min-width: 64px; }
-.hw-facts dt { font-size: 0.78rem; opacity: 0.72; white-space: nowrap; }
-.hw-facts dd { margin: 0; font-weight: 600; white-space: nowrap; }
-.hw-facts dd { font-variant-numeric: tabular-nums; }
-.hw-facts dd span { font-weight: 400; opacity: 0.72; font-size: 0.82rem; }
-.hw-facts [title] { cursor: help; }
-</style>"""
+_STYLE = Path(__file__).with_name("assets") / "page.css"
+
+
+def page_style() -> None:
+    """The style sheet of the pages, once a run."""
+    st.html(f"<style>{_STYLE.read_text(encoding='utf-8')}</style>")
 
 
 def facts(items: Iterable[Fact]) -> None:
     """Draw labelled numbers in one wrapping line; every word is escaped."""
     cells = "".join(_cell(item) for item in items)
-    st.html(f'{_STYLE}<dl class="hw-facts">{cells}</dl>')
+    st.html(f'<dl class="hw-facts">{cells}</dl>')
 
 
 def _cell(item: Fact) -> str:
@@ -46,7 +44,7 @@ def _cell(item: Fact) -> str:
 def page_head(title: str, sentence: str, how: str) -> None:
     """Title, one sentence on what one is looking at, and a popover on how to read it."""
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        st.markdown(f"## {title}", width="content")
-        st.caption(sentence, width="stretch")
+        name, line = html.escape(title), html.escape(sentence)
+        st.html(f'<div class="hw-head"><h1>{name}</h1><p>{line}</p></div>')
         with st.popover("How to read this", type="tertiary", icon=":material/help:"):
             st.markdown(how)

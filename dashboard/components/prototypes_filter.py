@@ -7,6 +7,7 @@ import streamlit as st
 
 from dashboard import data, filters, service, state, text
 from dashboard.components.panel import attempt
+from dashboard.figures.map import COLOURS
 from dashboard.filters import Filters
 
 
@@ -18,40 +19,56 @@ def _rate_name(rate: float) -> str:
     return f"{rate * 100:g} %"
 
 
-def filter_bar(frame: pd.DataFrame) -> Filters:
-    """Draw search and filters; returns what they say.
+def filter_bar(ref: data.RunRef, frame: pd.DataFrame) -> tuple[Filters, pd.DataFrame | None, str]:
+    """Draw search, order and filters.
 
     Args:
+        ref: Run.
         frame: All prototypes of the run, for the choices offered.
+
+    Returns:
+        What to show, what fires on the reader's sentence (None without one), and the order.
     """
-    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    left, right = st.columns(2, gap="small")
     query = left.text_input(
         "Search labels and signature tokens",
         key="q",
         bind="query-params",
-        placeholder="digits, closing bracket, the …",
+        placeholder="number, closing bracket, the …",
         icon=":material/search:",
         max_chars=200,
         live="300ms",
     )
-    with right, st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        sort = st.selectbox(
-            "Sort by",
-            list(filters.SORTS),
-            format_func=lambda s: filters.SORTS[s][0],
-            key="sort",
-            bind="query-params",
-        )
+    with right:
+        fires = _sentence(ref)
+    first, second, third = st.columns([5, 5, 4], gap="small", vertical_alignment="bottom")
+    sort = first.selectbox(
+        "Sort by",
+        list(filters.SORTS),
+        format_func=lambda s: filters.SORTS[s][0],
+        key="sort",
+        bind="query-params",
+        disabled=fires is not None,
+    )
+    second.selectbox(
+        "Map colour",
+        list(COLOURS),
+        format_func=COLOURS.__getitem__,
+        key="colour",
+        bind="query-params",
+    )
+    with third:
         chosen = _more(frame)
-    st.session_state["headwater_sort"] = sort
-    return replace(chosen, query=query or "", picked=state.read_ids("picked"))
+    firing = None if fires is None else tuple(int(p) for p in fires["prototype"])
+    wanted = replace(chosen, query=query or "", picked=state.read_ids("picked"), firing=firing)
+    return wanted, fires, sort if sort in filters.SORTS else next(iter(filters.SORTS))
 
 
 def _more(frame: pd.DataFrame) -> Filters:
     """The popover with the filters used less often."""
     categories = [c for c in frame["category"].value_counts().index if c]
     domains = sorted(d for d in frame["top_domain"].dropna().unique() if d)
-    with st.popover("Filters", icon=":material/tune:"):
+    with st.popover("Filters", icon=":material/tune:", width="stretch"):
         category = st.selectbox(
             "Category",
             ["", *categories],
@@ -92,16 +109,16 @@ def _more(frame: pd.DataFrame) -> Filters:
     )
 
 
-def sentence_search(ref: data.RunRef) -> pd.DataFrame | None:
-    """Ask for a sentence; returns what fires on it by falling activation, or None.
+def _sentence(ref: data.RunRef) -> pd.DataFrame | None:
+    """Ask for a sentence; what fires on it by falling activation, or None.
 
-    The live engine is loaded only when a sentence is given.
+    The model is loaded only when a sentence is given.
     """
     sentence = st.text_input(
-        "Or: what fires on this sentence?",
+        "What fires on this sentence?",
         key="fires",
         bind="query-params",
-        placeholder="type a sentence and press Enter",
+        placeholder="a sentence, then Enter",
         icon=":material/bolt:",
         max_chars=2000,
     )

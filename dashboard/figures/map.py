@@ -20,6 +20,8 @@ COLOURS = {
 }
 """What the map can show by colour."""
 _NAMED = 10
+_LABELLED = 4096
+"""Points up to which every point carries its label; above, the card tells it on a click."""
 
 
 def prototype_map(
@@ -75,13 +77,15 @@ def prototype_map(
             x=frame["x"].to_numpy(np.float32),
             y=frame["y"].to_numpy(np.float32),
             customdata=frame["prototype"].to_numpy(np.int32),
-            text=None,
+            text=frame["label"].map(escaped) if len(frame) <= _LABELLED else None,
             mode="markers",
             marker={"size": size, "opacity": 0.85, **marker},
             selectedpoints=_selected(frame, picked),
             unselected={"marker": {"opacity": 0.12}},
             selected={"marker": {"opacity": 1}},
-            hovertemplate="prototype %{customdata}<extra></extra>",
+            hovertemplate="#%{customdata}  %{text}<extra></extra>"
+            if len(frame) <= _LABELLED
+            else "#%{customdata}<extra></extra>",
             name="prototypes",
         )
     )

@@ -47,7 +47,7 @@ def activation_histogram(
             },
             xaxis={"title": {"text": "activation (cosine)"}, "range": _range(frame)},
             yaxis={"title": {"text": "tokens (log)"}, "type": "log", "dtick": 1, "nticks": 4},
-            margin={"l": 8, "r": 8, "t": 44, "b": 8},
+            margin={"l": 8, "r": 8, "t": 46, "b": 8},
             bargap=0,
         ),
     )
@@ -111,7 +111,7 @@ def signature_bars(frame: pd.DataFrame, *, dark: bool, n: int = 10, height: int 
                 "autorange": "reversed",
                 "showgrid": False,
             },
-            margin={"l": 8, "r": 8, "t": 44, "b": 8},
+            margin={"l": 8, "r": 8, "t": 46, "b": 8},
         ),
     )
 
@@ -155,6 +155,6 @@ def domain_bars(frame: pd.DataFrame, *, dark: bool, n: int = 8, height: int = 19
                 "nticks": 5,
             },
             yaxis={"autorange": "reversed", "showgrid": False},
-            margin={"l": 8, "r": 8, "t": 44, "b": 8},
+            margin={"l": 8, "r": 8, "t": 46, "b": 8},
         ),
     )

@@ -29,7 +29,7 @@ def loss_curve(log: pd.DataFrame, evaluations: pd.DataFrame, *, dark: bool) -> g
             xaxis={"title": {"text": "tokens seen"}, "exponentformat": "SI"},
             yaxis={"title": {"text": "cross-entropy (nats per token)"}, "range": _loss_range(thin)},
             showlegend=False,
-            margin={"l": 8, "r": 64, "t": 44, "b": 8},
+            margin={"l": 8, "r": 64, "t": 46, "b": 8},
         )
     )
     figure.add_trace(
@@ -92,7 +92,7 @@ def coverage_curve(evaluations: pd.DataFrame, *, dark: bool) -> go.Figure:
             xaxis={"title": {"text": "step"}},
             yaxis={"title": {"text": "cosine, or share"}, "range": [0, 1]},
             showlegend=False,
-            margin={"l": 8, "r": 78, "t": 44, "b": 8},
+            margin={"l": 8, "r": 78, "t": 46, "b": 8},
         )
     )
     ends: list[tuple[float, str, str]] = []
@@ -192,7 +192,7 @@ def tradeoff(frame: pd.DataFrame, *, dark: bool) -> go.Figure:
             },
             xaxis={"title": {"text": "mean of R̄1 and R2 (cosine)"}},
             yaxis={"title": {"text": "loss above the dense twin (%)"}, "zeroline": True},
-            margin={"l": 8, "r": 24, "t": 44, "b": 8},
+            margin={"l": 8, "r": 24, "t": 46, "b": 8},
         ),
     )
     figure.add_hline(y=2.5, line={"color": colours.rest, "width": 1, "dash": "dot"})

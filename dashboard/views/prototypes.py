@@ -1,7 +1,6 @@
 """The Prototypes page: search, map and table on the left, the card on the right."""
 
 import random
-from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
@@ -14,7 +13,7 @@ from dashboard.components.facts import page_head
 from dashboard.components.neighbours import neighbours
 from dashboard.components.own_text import own_text
 from dashboard.components.panel import panel
-from dashboard.components.prototypes_filter import filter_bar, no_match, sentence_search
+from dashboard.components.prototypes_filter import filter_bar, no_match
 from engine.provenance import fingerprint
 
 
@@ -33,13 +32,10 @@ def page() -> None:
 
 def _browse(ref: data.RunRef, frame: pd.DataFrame) -> tuple[list[int], int]:
     """Filters, map and table; returns the table's order and the chosen prototype."""
-    wanted = filter_bar(frame)
-    fires = sentence_search(ref)
-    firing = tuple(int(p) for p in fires["prototype"]) if fires is not None else None
-    wanted = replace(wanted, firing=firing)
+    wanted, fires, sort = filter_bar(ref, frame)
     texts = data.search_texts(ref) if wanted.query else frame["label"].str.lower()
     found = filters.apply(frame, wanted, texts)
-    rows = filters.ordered(found.shown, st.session_state["headwater_sort"], firing)
+    rows = filters.ordered(found.shown, sort, wanted.firing)
     if fires is not None:
         rows = rows.assign(fires=rows["prototype"].map(fires.set_index("prototype")["activation"]))
     order = rows["prototype"].tolist()
@@ -97,8 +93,5 @@ def _card(ref: data.RunRef, prototype: pd.Series) -> None:
     card_head(prototype)
     card_figures(ref, prototype, key="card")
     neighbours(ref, prototype, key="card")
-    near, own = st.columns(2)
-    with near:
-        nearest_table(ref, chosen, key="card")
-    with own:
-        own_text(ref, prototype)
+    own_text(ref, prototype)
+    nearest_table(ref, chosen, key="card")
