@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 
 from engine.prism.labels.contexts import SLOTS, Contexts, FeatureSpace
 from engine.prism.labels.predicates import (
@@ -66,7 +66,7 @@ def predicate_value(
     return np.where(p > q, information, -information) + ACCURACY_WEIGHT * (p - q)
 
 
-def shrunk_rate(hits: Float[np.ndarray, "*shape"], n: int) -> Float[np.ndarray, "*shape"]:
+def shrunk_rate(hits: Shaped[np.ndarray, "*shape"], n: int) -> Float[np.ndarray, "*shape"]:
     """Share of hits, drawn towards 0 when there are few examples."""
     return hits / (n + 2.0)
 
