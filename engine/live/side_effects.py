@@ -66,7 +66,7 @@ def measure(
     for reading in readings:
         rows = model.touched(reading.found, mask)[0].nonzero()[:, 0]
         touched += len(rows)
-        for part in rows.split(_ROWS):
+        for part in rows.split(_ROWS) if len(rows) else ():
             here = reading.found.at(part)
             states = model.suppressed(here, mask, strength)
             kl += float(divergence(model.logits(here.states), model.logits(states)).sum())

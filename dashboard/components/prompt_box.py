@@ -1,0 +1,137 @@
+"""Where a prompt is typed or picked, and its tokens shown: the start of every live page."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import service, state
+from dashboard.components.token_strip import Scale, TokenCell, token_strip
+from dashboard.data import RunRef
+from dashboard.figures.tokens import glyphs
+
+
+if TYPE_CHECKING:
+    from engine.live import Token
+
+SNIPPET_LENGTH = 240
+"""Characters of a held-out text taken as a prompt."""
+DEPENDENT = ("position", "target", "against", "slice")
+"""URL parameters that mean nothing once the prompt has changed."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A prompt, its tokens, and the token whose prediction is looked at."""
+
+    prompt: str
+    tokens: "Sequence[Token]"
+    position: int
+
+    @property
+    def here(self) -> str:
+        """The chosen token in words."""
+        return f"token {self.position} ‘{glyphs(self.tokens[self.position].text)}’"
+
+
+def prompt_box(ref: RunRef, prompts: dict[str, str]) -> str:
+    """Examples to pick from and a box to type in; the text is the `prompt` of the link."""
+    first = next(iter(prompts.values()))
+
+    def forget() -> None:
+        for name in DEPENDENT:
+            st.query_params.pop(name, None)
+
+    def pick() -> None:
+        choice = st.session_state.get("example")
+        st.session_state["example"] = None
+        if choice:
+            st.session_state["prompt"] = prompts[choice]
+            forget()
+
+    def held_out() -> None:
+        texts, _ = service.benign_texts(ref)
+        words = random.choice(texts)[:SNIPPET_LENGTH].rsplit(" ", 1)[0]
+        st.session_state["prompt"] = words
+        forget()
+
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.pills(
+            "Examples",
+            list(prompts),
+            key="example",
+            on_change=pick,
+            label_visibility="collapsed",
+        )
+        st.button(
+            "Held-out text",
+            on_click=held_out,
+            type="tertiary",
+            icon=":material/shuffle:",
+            help="Start from a text the model was not trained on.",
+        )
+    return (
+        st.text_area(
+            "Prompt",
+            first,
+            key="prompt",
+            bind="query-params",
+            height=68,
+            label_visibility="collapsed",
+            on_change=forget,
+            placeholder="Type a prompt and press Ctrl+Enter",
+        )
+        or ""
+    )
+
+
+def read(ref: RunRef, prompt: str) -> Reading:
+    """Tokens of the prompt and the position of the link (the last token when it names none)."""
+    tokens = service.tokens(ref, prompt)
+    last = len(tokens) - 1
+    position = state.read_int("position", last, high=last)
+    return Reading(prompt, tokens, last if position is None else position)
+
+
+def reading_strip(
+    reading: Reading,
+    values: pd.Series,
+    titles: Sequence[str],
+    *,
+    key: str,
+    scale: Scale = "activation",
+    limit: float | None = None,
+) -> None:
+    """The prompt's tokens; a click makes a token the `position` of the link.
+
+    Args:
+        reading: Prompt and chosen position.
+        values: One value a token; missing ones are not shaded.
+        titles: One text a token, shown on hover.
+        key: Widget key.
+        scale: How values become colours.
+        limit: Value of full intensity.
+    """
+
+    def choose(position: int) -> None:
+        for name in DEPENDENT:
+            st.query_params.pop(name, None)
+        state.write(position=position)
+
+    shades = values.reindex(range(len(reading.tokens))).fillna(0.0)
+    cells = [
+        TokenCell(token.text, float(shade), title, token.position)
+        for token, shade, title in zip(reading.tokens, shades, titles, strict=True)
+    ]
+    token_strip(
+        cells,
+        key=key,
+        scale=scale,
+        limit=limit,
+        selectable=True,
+        selected=reading.position,
+        on_select=choose,
+    )

@@ -1,0 +1,89 @@
+"""Choose one token of the vocabulary: from the likeliest ones, or typed."""
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import service, state
+from dashboard.data import RunRef
+from dashboard.figures.tokens import glyphs, probability_text
+from engine.errors import PromptError
+
+
+def token_choice(
+    ref: RunRef,
+    likely: pd.DataFrame,
+    parameter: str,
+    label: str,
+    *,
+    default: int | None,
+    scope: str,
+    help_text: str,
+) -> int | None:
+    """A list of likely tokens that also takes a typed one; the choice is a URL parameter.
+
+    Args:
+        ref: Run.
+        likely: token_id, token, probability of the tokens offered, most likely first.
+        parameter: Name of the URL parameter (a token id).
+        label: Label of the list.
+        default: Token when the link names none; None leaves the list empty.
+        scope: What the choice belongs to; another scope starts afresh.
+        help_text: What the choice does.
+    """
+    names = {
+        int(i): f"{glyphs(t)}   {probability_text(p)}"
+        for i, t, p in zip(likely["token_id"], likely["token"], likely["probability"], strict=True)
+    }
+    current = state.read_int(parameter, default)
+    if current is not None and current not in names:
+        names[current] = glyphs(service.engine(ref).token_text(current))
+    options = list(names)
+    key = f"{parameter}:{scope}"
+
+    def choose() -> None:
+        chosen = st.session_state[key]
+        try:
+            token = typed_token(ref, chosen) if isinstance(chosen, str) else chosen
+        except PromptError as error:
+            st.session_state[f"{key}:problem"] = str(error)
+            return
+        st.session_state.pop(f"{key}:problem", None)
+        state.write(**{parameter: token})
+
+    if st.session_state.get(key) != current:
+        st.session_state[key] = current
+    st.selectbox(
+        label,
+        options,
+        index=None,
+        format_func=lambda token: names.get(token, str(token)),
+        key=key,
+        on_change=choose,
+        accept_new_options=True,
+        placeholder="Choose or type a token",
+        help=help_text,
+    )
+    problem = st.session_state.get(f"{key}:problem")
+    if problem:
+        st.caption(f":material/error: {problem}")
+    return current
+
+
+def typed_token(ref: RunRef, typed: str) -> int:
+    """The token a reader typed: as it stands, with · read as a space, or with a space before it.
+
+    Raises:
+        PromptError: it is none of these; the sentence is about what was typed.
+    """
+    engine = service.engine(ref)
+    plain = typed.replace("·", " ")
+    try:
+        return engine.token_id(plain)
+    except PromptError:
+        if plain.startswith(" "):
+            raise
+        try:
+            return engine.token_id(" " + plain)
+        except PromptError:
+            pass
+        raise
