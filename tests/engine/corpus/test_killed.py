@@ -33,6 +33,7 @@ def test_a_killed_build_ends_with_the_same_files(tmp_path: Path) -> None:
     for folder in (whole, killed):
         folder.mkdir()
     seconds = _run(whole)
+    assert seconds is not None
     kills = 0
     for attempt in range(1, 8):
         kills += _run(killed, kill_after=seconds * attempt / 8) is None
