@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from engine.config import LossWeights, RetrofitConfig
-from engine.corpus.documents import Progress
+from engine.corpus.documents import Progress, no_progress
 from engine.numerics import full_precision, unit_vectors
 from engine.prism.activation import DEFAULT_CHUNK, column_maximum
 from engine.prism.kmeans import bank_from_states
@@ -44,7 +44,7 @@ class BankFit:
 def fit_bank(
     states: Float[Tensor, "tokens d_model"],
     config: RetrofitConfig,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> BankFit:
     """Fit a bank to states, which may be memory-mapped and in half precision.
 
