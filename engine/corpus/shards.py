@@ -197,7 +197,9 @@ class TokenShards:
 
 def _read_manifest(path: Path) -> dict[str, Any]:
     if not (path / MANIFEST).is_file():
-        raise CorpusError(f"{path} holds no token shards; run `headwater corpus tokenise`.")
+        raise CorpusError(
+            f"{path} holds no token shards; `headwater train` and `headwater index` make them."
+        )
     return store.read_json(path / MANIFEST)
 
 
