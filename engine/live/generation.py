@@ -81,12 +81,19 @@ def stream(
 
 @dataclass(frozen=True)
 class Continued:
-    """One row of a batch of continuations, cut where the model ended the text."""
+    """One row of a batch of continuations, cut after the token with which the model ended it."""
 
     token_ids: list[int]
-    """Without the token that ends a text."""
+    """Tokens drawn, the one that ends a text among them."""
     touched: int
-    """Of these, how many were drawn where a suppressed prototype was active."""
+    """How many of these were drawn where a suppressed prototype was active."""
+    ended: bool
+    """Whether the last token ends the text and is no part of it."""
+
+    @property
+    def text_ids(self) -> list[int]:
+        """Tokens of the text."""
+        return self.token_ids[:-1] if self.ended else self.token_ids
 
 
 def continue_batch(
@@ -103,5 +110,6 @@ def continue_batch(
 
 
 def _cut(tokens: list[int], touched: list[bool], end_ids: frozenset[int]) -> Continued:
-    length = next((i for i, token in enumerate(tokens) if token in end_ids), len(tokens))
-    return Continued(tokens[:length], sum(touched[:length]))
+    ends = next((i for i, token in enumerate(tokens) if token in end_ids), None)
+    length = len(tokens) if ends is None else ends + 1
+    return Continued(tokens[:length], sum(touched[:length]), ends is not None)

@@ -15,8 +15,8 @@ from engine.prism.model import PrismForCausalLM, check_head, keep_positions, log
 from engine.prism.suppression import suppress_states
 
 
-DEFAULT_CONTEXT = 2048
-"""Tokens read at once by a model whose configuration names no limit."""
+MAX_CONTEXT = 2048
+"""Tokens read at once, at most: what keeps an answer within seconds on two cores."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ class LiveModel:
         self.n_active = 0 if prism is None else prism.config.n_active
         self.chunk = 0 if prism is None else prism.config.cosine_chunk
         config = self.backbone.config.get_text_config()
-        self.context = int(getattr(config, "max_position_embeddings", None) or DEFAULT_CONTEXT)
+        limit = int(getattr(config, "max_position_embeddings", None) or MAX_CONTEXT)
+        self.context = min(limit, MAX_CONTEXT)
         self.vocab_size = int(self.head.weight.shape[0])
         self.device = self.head.weight.device
         self.end_ids = end_ids(model)

@@ -52,8 +52,8 @@ class Reader:
         if here < first:
             raise PromptError(
                 f"Position {here} lies before the last {self.model.context:,} tokens, which are "
-                f"all that {self.name} reads of a prompt of {len(ids):,}; choose a position from {first:,} "
-                "on or shorten the prompt."
+                f"all that {self.name} reads of a prompt of {len(ids):,}; choose a position "
+                f"from {first:,} on or shorten the prompt."
             )
         return here, here - first
 

@@ -19,6 +19,9 @@ class Codec:
     """A tokenizer as the live engine needs it; immutable."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
+        """Take a tokenizer; truncation and padding that it was saved with are switched off."""
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
         self.tokenizer = tokenizer
         self.vocab_size = tokenizer.get_vocab_size()
         decoder = json.loads(tokenizer.to_str()).get("decoder") or {}
