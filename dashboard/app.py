@@ -1,5 +1,7 @@
 """Entry file: page settings, navigation, the run picker; nothing else."""
 
+from pathlib import Path
+
 import streamlit as st
 
 from dashboard import data, state, text
@@ -7,6 +9,10 @@ from dashboard.components.chart import format_picker
 from dashboard.components.facts import page_style
 from dashboard.components.panel import empty_state, plain_errors
 from dashboard.views import PAGES
+
+
+# A file of our own: a named icon would be fetched from the network.
+ICON = Path(__file__).parent / "components" / "assets" / "icon.svg"
 
 
 def pick_run() -> None:
@@ -26,7 +32,7 @@ def main(default: str = "overview") -> None:
     """Draw the page of the URL; tests name another default page."""
     st.set_page_config(
         page_title="Headwater",
-        page_icon=":material/water_drop:",
+        page_icon=str(ICON),
         layout="wide",
         initial_sidebar_state=210,
     )

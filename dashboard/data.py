@@ -16,6 +16,9 @@ from engine.config import PROJECT_ROOT
 from engine.errors import CacheMissing
 
 
+SENSITIVE_SHARE = 0.3
+"""Share of active tokens in unwanted text from which on a prototype's snippets are masked, if it is
+also twice what all prototypes together have."""
 Where = tuple[tuple[str, Any], ...]
 """Equality filters as (column, value or tuple of values) pairs."""
 
@@ -96,10 +99,13 @@ def claims() -> list[dict[str, Any]]:
 
 @st.cache_resource(max_entries=8, show_spinner="Reading prototypes …")
 def prototypes(ref: RunRef) -> pd.DataFrame:
-    """The `prototypes` table with a one-line `label`; read-only."""
+    """The `prototypes` table, a one-line `label`, and whether a card is `sensitive`; read-only."""
     frame = table(ref, "prototypes").copy()
     pairs = zip(frame["category"], frame["role"], strict=True)
     frame["label"] = [filters.label(c, r) for c, r in pairs]
+    fired = frame["n_active_tokens"].sum()
+    base = float((frame["unwanted_share"] * frame["n_active_tokens"]).sum() / max(1, fired))
+    frame["sensitive"] = frame["unwanted_share"] >= max(SENSITIVE_SHARE, min(0.9, 2 * base))
     return frame
 
 

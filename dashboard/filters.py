@@ -7,8 +7,8 @@ import pandas as pd
 
 
 SORTS = {
-    "firing_rate": ("Firing rate", False),
     "label_score": ("Label score", False),
+    "firing_rate": ("Firing rate", False),
     "max_activation": ("Largest activation", False),
     "unwanted_share": ("Share in unwanted text", False),
     "top_domain_share": ("Share in its domain", False),

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -101,7 +101,7 @@ def layout(dark: bool, *, height: int = 280, **changes: Any) -> go.Layout:
             "colorway": list(EXTENDED),
             "xaxis": axis,
             "yaxis": axis,
-            "margin": {"l": 8, "r": 8, "t": 46, "b": 8},
+            "margin": {"l": 8, "r": 8, "t": 54, "b": 8},
             "title": {
                 "font": {"size": 13, "color": colours.text, "weight": 600},
                 "x": 0,
@@ -110,7 +110,7 @@ def layout(dark: bool, *, height: int = 280, **changes: Any) -> go.Layout:
                 "y": 1,
                 "yref": "container",
                 "yanchor": "top",
-                "pad": {"t": 4},
+                "pad": {"t": 14},
             },
             "hoverlabel": {
                 "bgcolor": colours.panel,
@@ -138,6 +138,11 @@ def _two_lines(title: dict[str, Any], colours: Palette) -> dict[str, Any]:
     small = f"<span style='font-size:12px;font-weight:400;color:{colours.muted}'>"
     text = f"{title['text']}<br>{small}{title['subtitle']['text']}</span>"
     return {**{k: v for k, v in title.items() if k != "subtitle"}, "text": text}
+
+
+def table_height(rows: int, most: int) -> int | Literal["content"]:
+    """Height of a table: as tall as its rows, never above `most` pixels."""
+    return "content" if 31 * (rows + 1) <= most else most
 
 
 def _plain(value: float, digits: int) -> str:

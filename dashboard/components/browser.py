@@ -6,7 +6,8 @@ import streamlit as st
 from dashboard import data, filters, state, text, theme
 from dashboard.components.chart import chart
 from dashboard.components.export import export_buttons
-from dashboard.figures.map import COLOURS, prototype_map
+from dashboard.components.facts import chips
+from dashboard.figures.map import COLOURS, legend, prototype_map
 
 
 EXPORTED = [
@@ -36,7 +37,7 @@ def map_panel(found: filters.Filtered, chosen: int, picked: tuple[int, ...]) -> 
         file_name="prototype-map",
         select=("points", "box", "lasso"),
     )
-    st.caption(text.MAP_HINT)
+    chips(legend(found.on_map, colour if colour in COLOURS else "category", dark=theme.is_dark()))
     _take(ids, key, chosen, picked)
 
 
@@ -110,11 +111,11 @@ def table_panel(rows: pd.DataFrame, chosen: int, signature: str) -> None:
         selection_mode="single-row",
         column_config={
             "prototype": st.column_config.NumberColumn("#", format="%d", width=46, pinned=True),
-            "label": st.column_config.TextColumn("Label", width=150),
+            "label": st.column_config.TextColumn("Label", width=190),
             "fires": st.column_config.NumberColumn(
                 "On the sentence", format="%.3f", help=text.FIRES
             ),
-            "firing_rate": st.column_config.NumberColumn("Fires on (%)", format="%.3f", width=76),
+            "firing_rate": st.column_config.NumberColumn("Fires on (%)", format="%.3f", width=70),
             "label_score": st.column_config.ProgressColumn(
                 "Label score", format="%.2f", min_value=0, max_value=1, width=86, color="gray"
             ),

@@ -106,7 +106,7 @@ def domain_chart(ref: data.RunRef, number: int, *, key: str) -> None:
     )
 
 
-def signature_chart(ref: data.RunRef, prototype: pd.Series, *, key: str, n: int = 10) -> None:
+def signature_chart(ref: data.RunRef, prototype: pd.Series, *, key: str, n: int = 8) -> None:
     """Tokens it raises and lowers; behind a button where it fires on unwanted text."""
     number = int(prototype["prototype"])
     rows = data.signature(ref, number)
@@ -149,7 +149,7 @@ def nearest_table(ref: data.RunRef, number: int, *, key: str) -> None:
         shown,
         key=f"{key}_{number}_nearest",
         hide_index=True,
-        height=min(36 * len(shown) + 38, 258),
+        height=theme.table_height(len(shown), 247),
         on_select="rerun",
         selection_mode="single-row",
         column_config={
@@ -179,5 +179,5 @@ def small_card(ref: data.RunRef, prototype: pd.Series, *, key: str) -> None:
     number = int(prototype["prototype"])
     card_head(prototype, level="####")
     histogram_chart(ref, number, key=key)
-    signature_chart(ref, prototype, key=key, n=6)
+    signature_chart(ref, prototype, key=key, n=5)
     neighbours(ref, prototype, key=key, n_top=4, quantiles=False)

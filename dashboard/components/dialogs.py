@@ -13,6 +13,8 @@ from dashboard.components.token_strip import Strip, TokenCell, token_strips
 
 AROUND = 400
 """Tokens read to either side of the place asked for."""
+SCROLLED = 500
+"""Tokens from which on the text scrolls inside the window."""
 
 
 def open_dialogs(ref: data.RunRef, prototype: pd.Series) -> None:
@@ -73,7 +75,8 @@ def _document(ref: data.RunRef, prototype: pd.Series, row: pd.Series) -> None:
     )
     focus = at - first if first <= at <= last else None
     strip = Strip(cells, focus=focus, masked=sensitive(row["domain"], prototype), key="document")
-    with st.container(height=430, border=False):
+    tall = len(cells) > SCROLLED
+    with st.container(height=430 if tall else "content", border=False):
         token_strips(
             [strip], key="document_strip", limit=float(prototype["max_activation"]) or None
         )

@@ -41,6 +41,16 @@ def _cell(item: Fact) -> str:
     return f"<div{title}><dt>{name}</dt><dd>{value}{small}</dd></div>"
 
 
+def chips(groups: Iterable[tuple[str, str, int]]) -> None:
+    """A legend of coloured dots: name, colour and size of each group; every word is escaped."""
+    items = "".join(
+        f'<span><i style="background:{html.escape(colour)}"></i>{html.escape(name)} {n:,}</span>'
+        for name, colour, n in groups
+    )
+    if items:
+        st.html(f'<div class="hw-chips">{items}</div>')
+
+
 def page_head(title: str, sentence: str, how: str) -> None:
     """Title, one sentence on what one is looking at, and a popover on how to read it."""
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):

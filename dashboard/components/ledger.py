@@ -26,7 +26,7 @@ def ledger() -> None:
         frame,
         key="ledger",
         hide_index=True,
-        height=min(36 * len(frame) + 38, 460),
+        height=theme.table_height(len(frame), 460),
         column_config={
             "Holds": st.column_config.TextColumn(width=88, pinned=True),
             "Claim": st.column_config.TextColumn(width=330),

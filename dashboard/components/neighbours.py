@@ -10,15 +10,13 @@ from dashboard.components.token_strip import Strip, StripClick, TokenCell, token
 
 FOLD = 34
 """Tokens of a strip shown around its strongest token."""
-SENSITIVE_SHARE = 0.25
-"""From this share of active tokens in unwanted text on, all its snippets are masked."""
 UNWANTED = "unwanted"
 """Name of the unwanted domain of the embedded corpus."""
 
 
 def sensitive(domain: object, prototype: pd.Series) -> bool:
     """Whether a snippet is masked until the reader reveals it."""
-    return domain == UNWANTED or float(prototype["unwanted_share"]) >= SENSITIVE_SHARE
+    return domain == UNWANTED or bool(prototype["sensitive"])
 
 
 def neighbours(
@@ -116,7 +114,8 @@ def _clicked(click: StripClick, rows: pd.DataFrame) -> None:
     place = click.position - int(row["window_start"])
     values = row["window_activations"]
     if 0 <= place < len(values):
-        state.write(mark=f"{float(values[place]):.4f}")
+        value = float(values[place])
+        state.write(mark=f"{value:.4f}" if value > 0 else None)
 
 
 def _ids_only(rows: pd.DataFrame, problem: str, key: str) -> None:
@@ -127,7 +126,7 @@ def _ids_only(rows: pd.DataFrame, problem: str, key: str) -> None:
         shown,
         key=f"{key}_ids",
         hide_index=True,
-        height=min(36 * len(shown) + 38, 420),
+        height=theme.table_height(len(shown), 422),
         column_config={
             "band": st.column_config.NumberColumn("Band", help=text.BANDS),
             "rank": "Rank",

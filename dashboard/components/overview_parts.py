@@ -187,6 +187,6 @@ def missing(ref: data.RunRef) -> None:
         pd.DataFrame(rows, columns=["Missing", "Command that makes it"]),
         key="missing",
         hide_index=True,
-        height=min(36 * len(rows) + 38, 260),
+        height=theme.table_height(len(rows), 260),
         alt="What this run lacks and the command that makes it.",
     )

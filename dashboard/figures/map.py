@@ -20,6 +20,8 @@ COLOURS = {
 }
 """What the map can show by colour."""
 _NAMED = 10
+_COMPACT = 0.55
+"""Groups wider than this share of the map's spread get no name on the map."""
 _LABELLED = 4096
 """Points up to which every point carries its label; above, the card tells it on a click."""
 
@@ -32,7 +34,7 @@ def prototype_map(
     chosen: int | None,
     picked: Collection[int],
     dark: bool,
-    height: int = 380,
+    height: int = 340,
 ) -> go.Figure:
     """Points by UMAP coordinate, coloured by one column.
 
@@ -98,6 +100,15 @@ def prototype_map(
             captureevents=False,
         )  # fmt: skip
     return figure
+
+
+def legend(frame: pd.DataFrame, colour: str, *, dark: bool) -> list[tuple[str, str, int]]:
+    """Name, colour and size of each group of the map, the largest first; empty for numbers."""
+    if colour not in ("category", "top_domain"):
+        return []
+    sizes = frame[colour].fillna("none").value_counts()
+    shades = theme.category_colours(sizes.index.tolist(), theme.palette(dark).rest)
+    return [(str(name), shades[name], int(n)) for name, n in sizes.items()]
 
 
 def _veil(colours: theme.Palette) -> str:
@@ -176,9 +187,13 @@ def _groups(
     ordered = names.value_counts().index.tolist()
     shades = theme.category_colours(ordered, c.rest)
     labels = []
+    spread = float(frame[["x", "y"]].std().mean())
     for name in ordered[:_NAMED]:
         part = frame[names == name]
         x, y = _medoid(part)
+        # A name in the middle of a group says where it is only if the group is in one place.
+        if np.median(np.hypot(part["x"] - x, part["y"] - y)) > _COMPACT * spread:
+            continue
         labels.append((str(name), x, y, shades[name]))
     palette = list(dict.fromkeys(shades[n] for n in ordered)) or [c.rest]
     codes = names.map({n: palette.index(shades[n]) for n in ordered}).to_numpy(np.float32)

@@ -8,7 +8,7 @@ from dashboard.figures.tokens import escaped
 
 
 def activation_histogram(
-    frame: pd.DataFrame, *, dark: bool, value: float | None = None, height: int = 190
+    frame: pd.DataFrame, *, dark: bool, value: float | None = None, height: int = 178
 ) -> go.Figure:
     """Histogram of activations where the prototype is active.
 
@@ -47,7 +47,7 @@ def activation_histogram(
             },
             xaxis={"title": {"text": "activation (cosine)"}, "range": _range(frame)},
             yaxis={"title": {"text": "tokens (log)"}, "type": "log", "dtick": 1, "nticks": 4},
-            margin={"l": 8, "r": 8, "t": 46, "b": 8},
+            margin={"l": 8, "r": 8, "t": 54, "b": 8},
             bargap=0,
         ),
     )
@@ -71,7 +71,7 @@ def _range(frame: pd.DataFrame) -> list[float]:
     ]
 
 
-def signature_bars(frame: pd.DataFrame, *, dark: bool, n: int = 10, height: int = 0) -> go.Figure:
+def signature_bars(frame: pd.DataFrame, *, dark: bool, n: int = 8, height: int = 0) -> go.Figure:
     """What a prototype raises and lowers in the vocabulary.
 
     Args:
@@ -98,7 +98,7 @@ def signature_bars(frame: pd.DataFrame, *, dark: bool, n: int = 10, height: int 
         ),
         layout=theme.layout(
             dark,
-            height=height or 74 + 19 * max(1, len(rows)),
+            height=height or 88 + 17 * max(1, len(rows)),
             title={
                 "text": "Token-logit signature W p",
                 "subtitle": {"text": f"{len(top)} most raised, {len(bottom)} most lowered tokens"},
@@ -107,16 +107,16 @@ def signature_bars(frame: pd.DataFrame, *, dark: bool, n: int = 10, height: int 
             yaxis={
                 "tickvals": places,
                 "ticktext": [escaped(t) for t in rows["token"]],
-                "tickfont": {"family": theme.MONOSPACE, "size": 12, "color": colours.text},
+                "tickfont": {"family": theme.MONOSPACE, "size": 11.5, "color": colours.text},
                 "autorange": "reversed",
                 "showgrid": False,
             },
-            margin={"l": 8, "r": 8, "t": 46, "b": 8},
+            margin={"l": 8, "r": 8, "t": 54, "b": 8},
         ),
     )
 
 
-def domain_bars(frame: pd.DataFrame, *, dark: bool, n: int = 8, height: int = 190) -> go.Figure:
+def domain_bars(frame: pd.DataFrame, *, dark: bool, n: int = 6, height: int = 182) -> go.Figure:
     """Where a prototype is active: share of its tokens by domain, lift beside the bar.
 
     Args:
@@ -155,6 +155,6 @@ def domain_bars(frame: pd.DataFrame, *, dark: bool, n: int = 8, height: int = 19
                 "nticks": 5,
             },
             yaxis={"autorange": "reversed", "showgrid": False},
-            margin={"l": 8, "r": 8, "t": 46, "b": 8},
+            margin={"l": 8, "r": 8, "t": 54, "b": 8},
         ),
     )

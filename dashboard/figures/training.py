@@ -29,7 +29,7 @@ def loss_curve(log: pd.DataFrame, evaluations: pd.DataFrame, *, dark: bool) -> g
             xaxis={"title": {"text": "tokens seen"}, "exponentformat": "SI"},
             yaxis={"title": {"text": "cross-entropy (nats per token)"}, "range": _loss_range(thin)},
             showlegend=False,
-            margin={"l": 8, "r": 64, "t": 46, "b": 8},
+            margin={"l": 8, "r": 84, "t": 54, "b": 8},
         )
     )
     figure.add_trace(
@@ -52,7 +52,7 @@ def loss_curve(log: pd.DataFrame, evaluations: pd.DataFrame, *, dark: bool) -> g
             name="training",
         )
     )
-    _label_end(figure, thin["tokens_seen"], smooth, "training", colours.muted)
+    ends = [(float(smooth.iloc[-1]), "training", colours.muted)]
     if len(evaluations):
         seen = np.interp(evaluations["step"], log["step"], log["tokens_seen"])
         figure.add_trace(
@@ -66,9 +66,9 @@ def loss_curve(log: pd.DataFrame, evaluations: pd.DataFrame, *, dark: bool) -> g
                 name="held out",
             )
         )
-        _label_end(
-            figure, pd.Series(seen), evaluations["validation_loss"], "held out", colours.accent
-        )
+        ends.append((float(evaluations["validation_loss"].iloc[-1]), "held out", colours.accent))
+    low, high = figure.layout.yaxis.range or (0.0, float(thin["cross_entropy"].max()))
+    _label_apart(figure, ends, 0.09 * (high - low))
     return figure
 
 
@@ -92,7 +92,7 @@ def coverage_curve(evaluations: pd.DataFrame, *, dark: bool) -> go.Figure:
             xaxis={"title": {"text": "step"}},
             yaxis={"title": {"text": "cosine, or share"}, "range": [0, 1]},
             showlegend=False,
-            margin={"l": 8, "r": 78, "t": 46, "b": 8},
+            margin={"l": 8, "r": 78, "t": 54, "b": 8},
         )
     )
     ends: list[tuple[float, str, str]] = []
@@ -111,7 +111,7 @@ def coverage_curve(evaluations: pd.DataFrame, *, dark: bool) -> go.Figure:
             )
         )
         ends.append((float(part[column].iloc[-1]), name, shade))
-    _label_apart(figure, ends, colours)
+    _label_apart(figure, ends, 0.075)
     return figure
 
 
@@ -123,6 +123,8 @@ def coverage_banks(coverage: pd.DataFrame, *, dark: bool) -> go.Figure:
         ("coverage_r2", "R2", colours.accent, "diamond"),
         ("residual_share", "residual share", colours.lowers, "line-ns-open"),
     )
+    place = {"trained": 0, "kmeans": 1, "dense-kmeans": 2, "random": 3}
+    coverage = coverage.sort_values("bank", key=lambda s: s.map(place).fillna(9))
     scanned = int(coverage["tokens_scanned"].max()) if len(coverage) else 0
     figure = go.Figure(
         layout=theme.layout(
@@ -135,7 +137,7 @@ def coverage_banks(coverage: pd.DataFrame, *, dark: bool) -> go.Figure:
             xaxis={"title": {"text": "cosine, or share"}, "range": [0, 1.02]},
             yaxis={"autorange": "reversed"},
             legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 1.02, "yanchor": "bottom"},
-            margin={"l": 8, "r": 8, "t": 58, "b": 8},
+            margin={"l": 8, "r": 8, "t": 66, "b": 8},
         )
     )
     for column, name, shade, symbol in marks:
@@ -192,10 +194,15 @@ def tradeoff(frame: pd.DataFrame, *, dark: bool) -> go.Figure:
             },
             xaxis={"title": {"text": "mean of R̄1 and R2 (cosine)"}},
             yaxis={"title": {"text": "loss above the dense twin (%)"}, "zeroline": True},
-            margin={"l": 8, "r": 24, "t": 46, "b": 8},
+            margin={"l": 8, "r": 24, "t": 54, "b": 8},
         ),
     )
-    figure.add_hline(y=2.5, line={"color": colours.rest, "width": 1, "dash": "dot"})
+    figure.add_hline(
+        y=2.5,
+        line={"color": colours.rest, "width": 1, "dash": "dot"},
+        annotation={"text": "aim: 2.5 %", "font": {"size": 11, "color": colours.muted}},
+        annotation_position="top left",
+    )
     return figure
 
 
@@ -224,7 +231,7 @@ def loss_by_domain(frame: pd.DataFrame, *, dark: bool) -> go.Figure:
             xaxis={"title": {"text": "cross-entropy (nats per token)"}},
             yaxis={"showgrid": False, "autorange": "reversed"},
             legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 1.0, "yanchor": "bottom"},
-            margin={"l": 8, "r": 8, "t": 58, "b": 8},
+            margin={"l": 8, "r": 8, "t": 66, "b": 8},
         )
     )
     looks = {
@@ -269,23 +276,12 @@ def _loss_range(log: pd.DataFrame) -> list[float] | None:
     return [low - 0.05 * (high - low), high + 0.08 * (high - low)]
 
 
-def _label_end(figure: go.Figure, x: pd.Series, y: pd.Series, name: str, shade: str) -> None:
-    """The line's name at its right end, instead of a legend."""
-    figure.add_annotation(
-        x=float(x.iloc[-1]), y=float(y.iloc[-1]), text=name, showarrow=False,
-        xanchor="left", xshift=5, font={"size": 11, "color": shade},
-    )  # fmt: skip
-
-
-def _label_apart(
-    figure: go.Figure, ends: list[tuple[float, str, str]], colours: theme.Palette
-) -> None:
-    """Names at the right ends, moved apart where they would overlap."""
-    last = -1.0
+def _label_apart(figure: go.Figure, ends: list[tuple[float, str, str]], gap: float) -> None:
+    """Names and values at the right ends of lines, moved `gap` apart where they would overlap."""
+    last = -np.inf
     for value, name, shade in sorted(ends):
-        at = max(value, last + 0.075)
-        last = at
+        last = max(value, last + gap)
         figure.add_annotation(
-            x=1, xref="paper", y=at, text=f"{name} {value:.2f}", showarrow=False,
-            xanchor="left", xshift=4, font={"size": 11, "color": shade or colours.muted},
+            x=1, xref="paper", y=last, text=f"{name} {value:.2f}", showarrow=False,
+            xanchor="left", xshift=4, font={"size": 11, "color": shade},
         )  # fmt: skip

@@ -20,9 +20,9 @@ def page() -> None:
     numbers(ref)
     st.space("xxsmall")
     _pictures(ref)
-    ledger()
     st.markdown("### What is missing")
     missing(ref)
+    ledger()
 
 
 @panel

@@ -23,7 +23,7 @@ def page() -> None:
     frame = data.prototypes(ref)
     page_head("Prototypes", text.PROTOTYPES, text.PROTOTYPES_HOW)
     left, right = st.columns([9, 11], gap="medium")
-    with left:
+    with left, st.container(key="browser"):
         order, chosen = _browse(ref, frame)
     with right:
         _navigation(ref, order, chosen)
@@ -43,7 +43,7 @@ def _browse(ref: data.RunRef, frame: pd.DataFrame) -> tuple[list[int], int]:
     if chosen is None:
         chosen = _worked_example(frame)
     map_panel(found, chosen, wanted.picked)
-    st.caption(found.sentence(len(frame)))
+    st.caption(f"{found.sentence(len(frame))} {text.MAP_HINT}")
     if rows.empty:
         st.info(no_match(frame, wanted, texts), icon=":material/filter_alt_off:")
     else:
@@ -54,7 +54,8 @@ def _browse(ref: data.RunRef, frame: pd.DataFrame) -> tuple[list[int], int]:
 
 def _worked_example(frame: pd.DataFrame) -> int:
     """A prototype worth opening first: well labelled, neither rare nor everywhere, not unwanted."""
-    calm = frame[(frame["unwanted_share"] < 0.05) & frame["firing_rate"].between(1e-4, 3e-2)]
+    least = max(0.05, float(frame["unwanted_share"].quantile(0.2)))
+    calm = frame[(frame["unwanted_share"] <= least) & frame["firing_rate"].between(1e-4, 3e-2)]
     pool = calm if len(calm) else frame
     best = pool["label_score"].fillna(0) - pool["random_label_score"].fillna(0.5)
     return int(pool.loc[best.idxmax(), "prototype"])

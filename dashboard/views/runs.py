@@ -43,7 +43,7 @@ def _all_runs(refs: list[data.RunRef]) -> None:
         pd.DataFrame(rows),
         key="runs_table",
         hide_index=True,
-        height=min(36 * len(rows) + 38, 240),
+        height=theme.table_height(len(rows), 240),
         column_config={"Size (MB)": st.column_config.NumberColumn(format="%.1f")},
         alt=f"{len(rows)} runs.",
     )
@@ -117,7 +117,7 @@ def _tables(run: store.Run) -> None:
         pd.DataFrame(rows),
         key="tables",
         hide_index=True,
-        height=min(36 * len(rows) + 38, 420),
+        height=theme.table_height(len(rows), 420),
         column_config={
             "Rows": st.column_config.NumberColumn(format="localized"),
             "Size (kB)": st.column_config.NumberColumn(format="%.1f"),

@@ -63,9 +63,9 @@ function mark(key, value) {
     const half = (datum.w !== undefined ? datum.w : Math.abs(datum.x1 - datum.x0)) / 2;
     const width = datum.trace && datum.trace.width ? datum.trace.width / 2 : half;
     const inside = value !== null && Math.abs(datum.p - value) <= width;
-    path.style.fill = inside ? "var(--hw-mark, #D55E00)" : "";
-    path.style.stroke = inside ? "var(--hw-mark, #D55E00)" : "";
-    path.style.strokeWidth = inside ? "2px" : "";
+    if (path.dataset.fill === undefined) path.dataset.fill = path.style.fill;
+    path.style.fill = inside ? "#D55E00" : path.dataset.fill;
+    if (!inside) delete path.dataset.fill; // a redraw may have changed it meanwhile
   });
 }
 
