@@ -4,6 +4,7 @@ Pages, their tests and the speed bench use it at any size. It is marked `synthet
 and is never a result.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,10 @@ def write_synthetic_run(
     generator = np.random.default_rng(seed)
     documents, document_of, position_of = _documents(generator, n_tokens)
     domain_of = documents["domain_code"]
+
+    def active_of(document: np.ndarray) -> np.ndarray:
+        return _active(generator, domain_of[document], n_prototypes, n_active)
+
     identity = _identity(documents, n_prototypes, n_active, n_tokens, seed)
     writer = RunWriter.create(path, name="Synthetic", kind="prism", identity=identity)
     if writer.begin_stage("train", identity):
@@ -54,34 +59,53 @@ def write_synthetic_run(
     tally = Tally(n_prototypes, len(DOMAINS))
     examples: list[np.ndarray] = []
     for shard, start in enumerate(range(0, n_tokens, shard_tokens)):
-        stop = min(start + shard_tokens, n_tokens)
-        document, position = document_of[start:stop], position_of[start:stop]
-        active = _active(generator, domain_of[document], n_prototypes, n_active)
-        activations = np.sort(generator.beta(5, 4, active.shape), axis=1)[:, ::-1]
-        activations = activations.astype(np.float16)
-        rows = [np.repeat(document, n_active), np.repeat(position, n_active), active.ravel()]
-        flat = activations.ravel()
-        tally.add(rows[2], flat.astype(float), domain_of[rows[0]])
-        if shard == 0:
-            examples = [*rows, flat.astype(np.float32)]
-        rank = np.tile(np.arange(n_active), stop - start)
-        names = ("document", "position", "rank", "prototype", "activation")
-        values = (rows[0], rows[1], rank, rows[2], flat)
-        writer.write_shard("prototype_activations", shard, dict(zip(names, values, strict=True)))
-        residuals = {
-            "document": document,
-            "position": position,
-            "residual_share": generator.beta(3, 9, stop - start),
-            "loss": generator.gamma(2.0, 1.5, stop - start),
-            "predicted": generator.integers(1, 257, stop - start),
-        }
-        writer.write_shard("token_residuals", shard, residuals)
+        own = slice(start, start + shard_tokens)
+        rows = _write_shard(writer, shard, document_of[own], position_of[own], active_of)
+        tally.add(rows[2], rows[3], domain_of[rows[0]])
+        examples = examples or rows
     writer.write_table("documents", {k: v for k, v in documents.items() if k != "domain_code"})
     for table, columns in prototype_tables(generator, tally, examples, n_tokens, DOMAINS).items():
         writer.write_table(table, columns)
     _write_tokenizer(path / "model")
     writer.finish_stage("index", {"seconds": 0.0, "n_tokens": n_tokens, "synthetic": True})
     return path
+
+
+def _write_shard(
+    writer: RunWriter,
+    shard: int,
+    document: np.ndarray,
+    position: np.ndarray,
+    active_of: Callable[[np.ndarray], np.ndarray],
+) -> list[np.ndarray]:
+    """Write one shard of activations and residuals.
+
+    Returns:
+        Document, position, prototype and activation of every activation row, flat and parallel.
+    """
+    generator = np.random.default_rng(shard)
+    active = active_of(document)
+    n_tokens, n_active = active.shape
+    activation = np.sort(generator.beta(5, 4, active.shape), axis=1)[:, ::-1]
+    activation = activation.astype(np.float16).astype(np.float32).ravel()
+    rows = [np.repeat(document, n_active), np.repeat(position, n_active), active.ravel()]
+    columns = {
+        "document": rows[0],
+        "position": rows[1],
+        "rank": np.tile(np.arange(n_active), n_tokens),
+        "prototype": rows[2],
+        "activation": activation,
+    }
+    writer.write_shard("prototype_activations", shard, columns)
+    residuals = {
+        "document": document,
+        "position": position,
+        "residual_share": generator.beta(3, 9, n_tokens),
+        "loss": generator.gamma(2.0, 1.5, n_tokens),
+        "predicted": generator.integers(1, 257, n_tokens),
+    }
+    writer.write_shard("token_residuals", shard, residuals)
+    return [*rows, activation]
 
 
 def _documents(

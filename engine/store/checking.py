@@ -50,7 +50,7 @@ def _draft_problems(run: Run) -> Iterator[str]:
     stages = read_json(run.path / DRAFT).get("stages", {})
     for stage, entry in stages.items():
         if "finished" not in entry:
-            yield f"Stage {stage} is unfinished; `headwater {stage} --run {run.name}` resumes it."
+            yield f"Stage {stage} is unfinished; `{run.command_of_stage(stage)}` resumes it."
 
 
 def _table_problems(

@@ -20,7 +20,9 @@ RESERVED = ("corpus", "packages", "models")
 """Folders of the cache that hold no run."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_TRAIN_TABLES = ("training_log", "evaluations", "validation_loss", "coverage", "tradeoff")
+_TRAIN_TABLES = ("training_log", "evaluations", "validation_loss", "tradeoff")
+_STUDIES = ("coverage", "suppression")
+"""Stages, each with one table of its name, that measure a finished run."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Scripts of the house: rerunnable, deterministic, called by the Makefile."""
