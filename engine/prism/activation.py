@@ -64,6 +64,14 @@ def column_maximum(
     return value, row
 
 
+def cosine_matrix(
+    unit_states: Float[Tensor, "rows d_model"], unit_prototypes: Float[Tensor, "prototypes d_model"]
+) -> Float[Tensor, "rows prototypes"]:
+    """Cosines of one chunk, in the format of its inputs also where autocast is on."""
+    with torch.autocast(unit_states.device.type, enabled=False):
+        return unit_states @ unit_prototypes.T
+
+
 @torch.no_grad()
 def nearest_prototypes(
     unit_states: Float[Tensor, "tokens d_model"],
@@ -72,7 +80,10 @@ def nearest_prototypes(
     chunk: int = DEFAULT_CHUNK,
 ) -> tuple[Float[Tensor, "tokens k"], Int[Tensor, "tokens k"]]:
     """Cosines of each state's k nearest prototypes, falling, and their numbers."""
-    tops = [(rows @ unit_prototypes.T).topk(n_active, dim=1) for rows in unit_states.split(chunk)]
+    tops = [
+        cosine_matrix(rows, unit_prototypes).topk(n_active, dim=1)
+        for rows in unit_states.split(chunk)
+    ]
     return torch.cat([top.values for top in tops]), torch.cat([top.indices for top in tops])
 
 
@@ -93,7 +104,7 @@ def scan_bank(
     """
     tops, columns = [], []
     for number, rows in enumerate(unit_states.split(chunk)):
-        cosines = rows @ unit_prototypes.T
+        cosines = cosine_matrix(rows, unit_prototypes)
         tops.append(cosines.topk(n_active, dim=1))
         value, row = column_maximum(cosines)
         columns.append((value, row + number * chunk))

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from engine.config import LossWeights, RetrofitConfig
 from engine.corpus.documents import Progress, no_progress
 from engine.numerics import full_precision, unit_vectors
-from engine.prism.activation import DEFAULT_CHUNK, column_maximum
+from engine.prism.activation import DEFAULT_CHUNK, column_maximum, cosine_matrix
 from engine.prism.kmeans import bank_from_states
 from engine.prism.losses import bank_losses, prototype_to_token_loss
 
@@ -112,7 +112,7 @@ def nearest_states(
     nearest = torch.zeros(len(units), dtype=torch.int64)
     for start in range(0, len(states), chunk):
         rows = unit_vectors(full_precision(states[start : start + chunk]))
-        value, row = column_maximum(rows @ units.T)
+        value, row = column_maximum(cosine_matrix(rows, units))
         nearest = torch.where(value > best, row + start, nearest)
         best = torch.maximum(value, best)
     return nearest

@@ -88,6 +88,15 @@ def test_half_precision_states_are_compared_in_float32():
     assert losses.reconstruction.dtype == torch.float32
 
 
+def test_autocast_does_not_coarsen_the_cosines():
+    """Mixed precision is for the decoder; the bank keeps float32 within it."""
+    states, prototypes = example(torch.float32)
+    weights = LossWeights(reconstruction=1.0, prototype_to_token=1.0, token_to_prototype=1.0)
+    plain = bank_losses(states, prototypes, ACTIVE).total(weights)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(bank_losses(states, prototypes, ACTIVE).total(weights), plain)
+
+
 def test_the_residual_share_of_a_zero_state_is_finite():
     """A padding embedding can be exactly zero."""
     zero = torch.zeros(3, D_MODEL)
