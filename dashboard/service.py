@@ -88,7 +88,8 @@ def answers_at_once(ref: RunRef) -> bool:
     return int(model.get("n_parameters") or 0) <= SMALL_MODEL
 
 
-def _suppression(off: Off) -> "Suppression":
+def suppression(off: Off) -> "Suppression":
+    """The same in the engine's words; out-of-range strengths are refused there."""
     from engine.live import Suppression
 
     return Suppression(off.prototypes, off.strength)
@@ -123,13 +124,13 @@ def next_tokens(
     ref: RunRef, prompt: str, position: int, n: int, off: Off | None = None
 ) -> pd.DataFrame:
     """Likeliest next tokens, before and after what is switched off."""
-    return engine(ref).next_tokens(prompt, position, n, _suppression(off or Off()))
+    return engine(ref).next_tokens(prompt, position, n, suppression(off or Off()))
 
 
 @st.cache_data(max_entries=256, show_spinner=False)
 def shift(ref: RunRef, prompt: str, position: int, off: Off) -> "Shift":
     """How far one next-token distribution moves, and which suppressed prototypes are active."""
-    return engine(ref).shift(prompt, position, _suppression(off))
+    return engine(ref).shift(prompt, position, suppression(off))
 
 
 @st.cache_data(max_entries=256, show_spinner=False)
@@ -191,7 +192,7 @@ def side_effects(ref: RunRef, off: Off) -> pd.DataFrame:
     rows: list[dict[str, object]] = []
     for draw, (condition, prototypes) in enumerate(sets):
         effect = engine(ref).side_effects(
-            _suppression(Off(prototypes, off.strength)), texts, METER_TOKENS
+            suppression(Off(prototypes, off.strength)), texts, METER_TOKENS
         )
         rows.append(
             {
@@ -217,7 +218,7 @@ def generate(ref: RunRef, prompt: str, draw: Draw, off: Off) -> "Iterator[Genera
         n_tokens=draw.n_tokens,
         seed=draw.seed,
         sampler=Sampler(draw.temperature, draw.top_p),
-        suppression=_suppression(off),
+        suppression=suppression(off),
     )
 
 

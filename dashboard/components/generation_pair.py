@@ -2,6 +2,7 @@
 
 import html
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -19,14 +20,7 @@ KEPT = 12
 """Finished texts a session remembers."""
 HEIGHT = 190
 """Pixels of a text's box."""
-_STYLE = """<style>
-.hw-text { font-family: var(--st-code-font, monospace); font-size: 0.84rem; line-height: 1.6;
-  white-space: pre-wrap; overflow-wrap: anywhere; margin: 0; }
-.hw-text .prompt { opacity: 0.62; }
-.hw-text .touched { text-decoration: underline dotted; text-underline-offset: 3px; }
-.hw-mask { padding: 6px 8px; border-radius: 3px; font-size: 0.86rem; background:
-  repeating-linear-gradient(135deg, rgba(128, 128, 128, 0.16) 0 8px, transparent 8px 16px); }
-</style>"""
+_STYLE = Path(__file__).with_name("assets") / "generation.css"
 
 
 @dataclass(frozen=True)
@@ -80,6 +74,7 @@ def generation_pair(ref: RunRef, prompt: str, sides: list[Side], draw: Draw) -> 
     """Write every side that is not written yet, then show texts, scores and masks."""
     kept: dict[tuple[object, ...], Written] = st.session_state.setdefault("headwater_texts", {})
     keys = [(ref, prompt, side.off, draw) for side in sides]
+    st.html(f"<style>{_STYLE.read_text(encoding='utf-8')}</style>")
     columns = st.columns(len(sides), gap="medium")
     slots = []
     for column, side in zip(columns, sides, strict=True):
@@ -185,11 +180,9 @@ def _page(prompt: str, written: Written, *, shown: bool) -> str:
             if written.classifier is not None
             else "Hidden: no scorer is on this machine, so nothing is known of it."
         )
-        return (
-            f'{_STYLE}<p class="hw-text">{start}</p><div class="hw-mask">{html.escape(why)}</div>'
-        )
+        return f'<p class="hw-text">{start}</p><div class="hw-mask">{html.escape(why)}</div>'
     body = "".join(
         f'<span class="touched">{html.escape(piece)}</span>' if mark else html.escape(piece)
         for piece, mark in written.pieces
     )
-    return f'{_STYLE}<p class="hw-text">{start}{body}</p>'
+    return f'<p class="hw-text">{start}{body}</p>'
