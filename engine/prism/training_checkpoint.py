@@ -63,16 +63,18 @@ def load_checkpoint(
 ) -> TrainingState:
     """Read weights and optimiser in place and return where the run stood.
 
-    A dense model reads a prototype model's checkpoint: the bank is left out.
+    A dense model reads a prototype model's checkpoint: the bank is left out. So is a bank that
+    was not fitted yet, which says nothing: a fork may have another number of prototypes.
 
     Raises:
         CacheStale: The checkpoint is damaged or of another model.
     """
     try:
-        _load_weights(path, model)
+        state = TrainingState(**json.loads((path / "state.json").read_text(encoding="utf-8")))
+        _load_weights(path, model, with_bank=state.bank_fitted)
         if optimiser is not None:
             _load_optimiser(optimiser, load_file(path / "optimiser.safetensors"))
-        return TrainingState(**json.loads((path / "state.json").read_text(encoding="utf-8")))
+        return state
     except (SafetensorError, OSError, ValueError, KeyError, RuntimeError, TypeError) as error:
         message = f"The checkpoint {path} cannot be read ({error}); remove it and train again."
         raise CacheStale(message) from error
@@ -85,11 +87,13 @@ def prune_checkpoints(folder: Path, keep_step: int | None) -> None:
             shutil.rmtree(old)
 
 
-def _load_weights(path: Path, model: nn.Module) -> None:
+def _load_weights(path: Path, model: nn.Module, *, with_bank: bool) -> None:
     file = str(path / "model.safetensors")
-    if hasattr(model, "prototypes"):
+    decoder = getattr(model, "backbone", None)
+    if decoder is not None and with_bank:
         load_model(model, file)
         return
+    model = model if decoder is None else decoder
     tensors = {
         name.removeprefix("backbone."): tensor
         for name, tensor in load_file(file).items()

@@ -85,6 +85,13 @@ def test_a_twin_forked_at_the_bank_start_equals_a_twin_trained_from_scratch(tmp_
         assert torch.equal(weights_of(forked)[name], tensor), name
 
 
+def test_a_fork_before_the_bank_starts_may_have_another_number_of_prototypes(tmp_path):
+    finished(tmp_path / "prism", config())
+    fork = finished(tmp_path / "fork", config(n_prototypes=17), fork_of=tmp_path / "prism")
+    assert fork.bare_model.prototypes.shape == (17, 24)
+    assert losses(fork)[:6] == losses(finished(tmp_path / "prism", config()))[:6]
+
+
 @pytest.mark.parametrize("stop", [4, 8])
 def test_a_run_killed_and_resumed_has_the_same_losses_and_weights(tmp_path, stop):
     """Killed after a checkpoint, before and after the bank has started."""
