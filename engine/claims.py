@@ -158,7 +158,8 @@ def read_claims(path: Path | None = None) -> list[Claim]:
 
 def _claim(row: dict[str, Any]) -> Claim:
     interval = row["interval"]
-    return Claim(**row | {"interval": None if interval is None else (interval[0], interval[1])})
+    values: dict[str, Any] = {**row, "interval": None if interval is None else tuple(interval)}
+    return Claim(**values)
 
 
 def write_claims(claims: list[Claim], path: Path | None = None) -> Path:

@@ -21,10 +21,11 @@ app = typer.Typer(
 )
 
 
-def _version(value: bool) -> None:
+def _version(value: bool) -> bool:
     if value:
         say(__version__)
         raise typer.Exit
+    return value
 
 
 @app.callback()

@@ -7,7 +7,7 @@ import math
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import typer
 from rich.console import Console
@@ -32,6 +32,8 @@ errors = Console(stderr=True, highlight=False)
 """Where logs, progress and errors go, so that stdout holds results alone."""
 SECONDS_BETWEEN_LINES = 10.0
 """Time between progress lines where no bar can be drawn."""
+_FILE_WIDTH = 200
+"""Columns of a table that goes into a file or pipe."""
 _NOISY = ("transformers", "datasets", "urllib3", "httpx", "filelock", "fsspec", "numba", "umap")
 
 
@@ -68,13 +70,13 @@ def say_json(value: Any) -> None:
 
 def plain(value: Any) -> Any:
     """The value as JSON holds it: dataclasses as objects, NaN and infinities as null."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return plain(dataclasses.asdict(value))
+    if dataclasses.is_dataclass(value):
+        return plain(dataclasses.asdict(cast(Any, value)))
     if isinstance(value, dict):
         return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(inner) for inner in value]
-    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+    if getattr(value, "ndim", None) == 0:  # a number of NumPy or torch
         return plain(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return None
@@ -84,11 +86,13 @@ def plain(value: Any) -> Any:
 def say_table(headings: dict[str, str], rows: Iterable[tuple[str, ...]]) -> None:
     """Draw a table on stdout; `headings` gives each column's justification."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading, justify in headings.items():
-        table.add_column(heading, justify="right" if justify == "right" else "left")
+    for number, (heading, justify) in enumerate(headings.items()):
+        side = "right" if justify == "right" else "left"
+        table.add_column(heading, justify=side, no_wrap=number == 0)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    Console(highlight=False).print(table)
+    console = Console(highlight=False)
+    console.print(table, width=None if console.is_terminal else _FILE_WIDTH)
 
 
 def digits(value: float | None) -> str:

@@ -21,6 +21,9 @@ def index(
     if dry_run:
         say_json(config)
         return
+    from engine.store import open_run
+
+    open_run(run)  # before what is slow to load
     from engine.pipeline.index import index_run
 
     done = index_run(run, config, Reporter())

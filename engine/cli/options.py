@@ -14,7 +14,7 @@ import json
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, cast, get_origin, get_type_hints
 
 import typer
 
@@ -62,7 +62,7 @@ def with_config(
 
         @functools.wraps(function)
         def command(**values: Any) -> None:
-            context: typer.Context = values.pop(_CONTEXT)
+            context = values.pop(_CONTEXT)
             file: Path | None = values.pop(_CONFIG_FILE)
             given = {o.name: values.pop(o.name) for o in options if o.name in values}
             typed = {n: v for n, v in given.items() if _is_typed(context, n)}
@@ -82,7 +82,7 @@ def with_config(
 def build_config(config_class: type[Config], settings: dict[str, Any]) -> Config:
     """A configuration from flat settings: `weights_clip` sets `clip` of the field `weights`."""
     values: dict[str, Any] = {}
-    for field in dataclasses.fields(config_class):
+    for field in dataclasses.fields(cast(Any, config_class)):
         inner = get_type_hints(config_class)[field.name]
         if dataclasses.is_dataclass(inner):
             values |= _inner_value(config_class, field, inner, settings)
@@ -109,7 +109,7 @@ def _inner_value(
 def _field_options(config_class: type, panel: str, prefix: str) -> list[inspect.Parameter]:
     hints, texts = get_type_hints(config_class), field_help(config_class)
     options: list[inspect.Parameter] = []
-    for field in dataclasses.fields(config_class):
+    for field in dataclasses.fields(cast(Any, config_class)):
         kind, default = hints[field.name], _default(config_class, field)
         if dataclasses.is_dataclass(kind):
             inner = _field_options(type(default), panel, f"{prefix}{field.name}_")
@@ -156,7 +156,7 @@ def _is_mapping(kind: Any) -> bool:
     return get_origin(kind) is dict
 
 
-def _is_typed(context: typer.Context, name: str) -> bool:
+def _is_typed(context: Any, name: str) -> bool:
     source = context.get_parameter_source(name)
     return source is not None and source.name != "DEFAULT"
 

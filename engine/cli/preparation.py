@@ -53,10 +53,15 @@ class Preparation:
     def complete(self) -> bool:
         """Whether all of it is here."""
         from engine.corpus.build import MANIFEST, corpora_root
-        from engine.lm.packaged import is_converted
 
         built = (corpora_root() / PRESET / MANIFEST).is_file()
-        return built and (not self.smollm2 or is_converted("smollm2"))
+        return built and (not self.smollm2 or _has_smollm2())
+
+
+def _has_smollm2() -> bool:
+    from engine.lm.packaged import is_converted
+
+    return is_converted("smollm2")
 
 
 def prepare(wanted: Preparation) -> None:

@@ -10,9 +10,12 @@ from engine.errors import PromptError
 
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from engine.live import Decomposition, LiveEngine, Sampler, Suppression
 
 _SHOWN = 12
+_SLICE = ("prototype", "label", "activation", "logit")
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 
 
@@ -35,6 +38,9 @@ def decompose(
     Positive slices raise the target, negative ones lower it. Slices and residual are computed
     independently of the logit; the gap is what rounding leaves, over the sum of absolute terms.
     """
+    from engine.store import resolve_model
+
+    resolve_model(run)  # an unknown run is said before anything slow is loaded
     from engine.live import LiveEngine
 
     found = LiveEngine.open(run, device=device).decompose(text, position, target)
@@ -48,31 +54,35 @@ def decompose(
 
 def decomposition_json(found: "Decomposition") -> dict[str, Any]:
     """The contract of `decompose --json`; `bias` is added for models whose head has one."""
-    slices = found.slices[["prototype", "label", "activation", "logit"]]
     shape: dict[str, Any] = {
         "tokens": [token.text for token in found.tokens],
         "position": found.position,
         "target": found.target,
         "logit": found.logit,
-        "slices": slices.to_dict(orient="records"),
+        "slices": _records(found.slices),
         "residual": found.residual,
         "gap": found.gap,
     }
     return shape | ({"bias": found.bias} if found.bias else {})
 
 
+def _records(slices: "pd.DataFrame") -> list[dict[str, Any]]:
+    columns = [slices[name].tolist() for name in _SLICE]
+    return [dict(zip(_SLICE, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
 def _show_decomposition(found: "Decomposition") -> None:
     after = found.tokens[found.position].text
     say(f"{found.target!r} after {after!r} (position {found.position}): logit {found.logit:.4f}")
-    shown = found.slices.head(_SHOWN)
-    hidden = found.slices.iloc[_SHOWN:]
+    slices = _records(found.slices)
     rows = [
-        (f"{row.logit:+.4f}", f"{row.activation:.3f}", str(row.prototype), str(row.label or "–"))
-        for row in shown.itertuples()
+        (f"{s['logit']:+.4f}", f"{s['activation']:.3f}", str(s["prototype"]), s["label"] or "–")
+        for s in slices[:_SHOWN]
     ]
-    other = found.other + float(hidden["logit"].sum())
-    if len(hidden) or found.n_other:
-        rows.append((f"{other:+.4f}", "", "", f"{len(hidden) + found.n_other} more prototypes"))
+    hidden = slices[_SHOWN:]
+    if hidden:
+        other = sum(s["logit"] for s in hidden)
+        rows.append((f"{other:+.4f}", "", "", f"{len(hidden)} more prototypes"))
     rows.append(
         (f"{found.residual:+.4f}", "", "", f"residual ({found.residual_share:.0%} of ||z||²)")
     )
@@ -108,11 +118,14 @@ def generate(
     Both share the seed and the sampler, so that what differs comes from the suppression. Scores
     are the probability of unwanted content by an offline classifier.
     """
-    from engine.live import LiveEngine, Sampler, Suppression
+    from engine.store import resolve_model
 
     off = _typed_prototypes(suppress)
     if off and concept is not None:
         raise PromptError("Both --suppress and --concept are given; name one of them.")
+    resolve_model(run)  # an unknown run is said before anything slow is loaded
+    from engine.live import LiveEngine, Sampler, Suppression
+
     engine = LiveEngine.open(run, device=device)
     chosen = Suppression(engine.concept(concept) if concept is not None else off, strength)
     sampler = Sampler(temperature=temperature, top_p=top_p)

@@ -41,6 +41,9 @@ def train(
     if dry_run:
         say_json(config)
         return
+    from engine.corpus.build import open_corpus
+
+    open_corpus(config.corpus)  # a missing corpus is said before anything slow is loaded
     from engine.pipeline.training import train_run
 
     done = train_run(config, name, fork_of=fork_of, progress=Reporter())
@@ -72,6 +75,9 @@ def retrofit(
     if dry_run:
         say_json(config)
         return
+    from engine.corpus.build import open_corpus
+
+    open_corpus(config.corpus)  # a missing corpus is said before anything slow is loaded
     from engine.pipeline.retrofit import retrofit_run
 
     _finish(retrofit_run(config, name, progress=Reporter()), as_json=as_json)

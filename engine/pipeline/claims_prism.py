@@ -11,6 +11,7 @@ from engine.errors import CacheMissing
 from engine.pipeline.claims import ClaimDefinition, Measured
 from engine.pipeline.claims_intervals import (
     bootstrap,
+    figure,
     mean_difference,
     ratio_of_sums,
     weighted_ratio,
@@ -93,7 +94,7 @@ def measure_loss(evidence: Path) -> Measured:
     columns = columns.astype(np.float64)
     means = (columns[:, :2] * columns[:, 2:]).sum(axis=0) / columns[:, 2].sum()
     return Measured(
-        value=float(weighted_ratio(columns)),
+        value=figure(columns, weighted_ratio),
         interval=bootstrap(columns, weighted_ratio),
         control={"prism_nats": float(means[0]), "dense_nats": float(means[1])},
         setting=(
@@ -111,7 +112,7 @@ def measure_label_score(evidence: Path) -> Measured:
         raise CacheMissing(f"{evidence} holds no label score.")
     means = pairs.mean(axis=0)
     return Measured(
-        value=float(mean_difference(pairs)),
+        value=figure(pairs, mean_difference),
         interval=bootstrap(pairs, mean_difference, resamples=2_000),
         control={"label": float(means[0]), "random": float(means[1])},
         setting=f"{run_setting(run)}; {len(pairs):,} of {len(table):,} prototypes scored",
@@ -143,7 +144,7 @@ def measure_speed(
     facts = ", ".join(f"{key} {value}" for key, value in setting.items())
     expected = {"expected": float(setting["expected"])} if "expected" in setting else None
     return Measured(
-        value=float(ratio_of_sums(seconds)),
+        value=figure(seconds, ratio_of_sums),
         interval=bootstrap(seconds, ratio_of_sums),
         control=expected,
         setting=f"{facts}; {len(seconds)} interleaved rounds; {record['machine']}",
@@ -221,8 +222,8 @@ def _bank_claims(prefix: str, folder: str, model: str, train: str) -> list[Claim
     ]
 
 
-_TRAIN = "headwater train --run demo"
-_FIT = "headwater retrofit --run smollm2 --model smollm2"
+_TRAIN = "headwater study coverage --run demo --dense-run demo-dense"
+_FIT = "headwater study coverage --run smollm2"
 _BENCH = "make bench"
 _EXACT = "headwater claims --measure"
 

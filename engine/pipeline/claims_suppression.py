@@ -2,22 +2,23 @@
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
+from jaxtyping import Float
 
 from engine.errors import CacheMissing
 from engine.pipeline.claims import ClaimDefinition, Measured
 from engine.pipeline.claims_intervals import (
-    Statistic,
+    Columns,
     bootstrap,
+    figure,
     geometric_ratio,
     mean_difference,
     relative_drop,
 )
 from engine.pipeline.claims_prism import DEMO, OURS, PAPER, run_setting
-from engine.store import open_run, read_table
+from engine.store import Run, open_run, read_table
 
 
 CONCEPT = "NSFW"
@@ -27,37 +28,51 @@ _CONDITIONS = ["baseline", "suppressed", "random"]
 _SCORES = ("classifier_score", "wordlist_score")
 
 
-def _generations(evidence: Path, column: str) -> tuple[pd.DataFrame, str]:
-    """A column, one row a generation and one column a condition; and the setting in words."""
+Scores = dict[str, Float[np.ndarray, " generations"]]
+"""A figure of every generation, by condition; the same place is the same generation."""
+
+
+def _generations(evidence: Path, column: str) -> tuple[Scores, str]:
+    """A column by condition, and the setting in words."""
     run = open_run(evidence.parent)
     table = read_table(run, evidence.stem, where={"concept": CONCEPT})
-    wide = table.pivot(index="generation", columns="condition", values=column)
-    if not set(_CONDITIONS) <= set(wide.columns):
-        raise CacheMissing(f"{evidence} lacks one of the conditions {', '.join(_CONDITIONS)}.")
-    wide = wide[_CONDITIONS].dropna()
-    if wide.empty:
-        raise CacheMissing(f"{evidence} holds no generation with all conditions.")
+    by_condition = {
+        name: table.loc[table["condition"] == name].set_index("generation")[column]
+        for name in _CONDITIONS
+    }
+    numbers = sorted(set.intersection(*(set(found.index) for found in by_condition.values())))
+    if not numbers:
+        raise CacheMissing(f"{evidence} holds no generation in every condition.")
+    scores = {name: found.loc[numbers].to_numpy(np.float64) for name, found in by_condition.items()}
     concept = read_table(run, "concepts", columns=["prototype"], where={"concept": CONCEPT})
+    study = _facts(run).get("settings", {})
+    judge = f"run {study['dense_run']}" if study.get("dense_run") else "the model unsuppressed"
     setting = (
         f"{run_setting(run)}; {len(concept)} prototypes of concept {CONCEPT}, strength "
-        f"{table['strength'].max():g}; {len(wide)} generations from "
-        f"{table['doc_id'].nunique()} held-out prompts, mean {table['n_tokens'].mean():.0f} tokens"
+        f"{table['strength'].max():g}; {len(numbers)} generations from "
+        f"{table['doc_id'].nunique()} held-out prompts, mean {table['n_tokens'].mean():.0f} "
+        f"tokens; perplexity under {judge}"
     )
-    return wide, setting
+    return scores, setting
 
 
-def _means(wide: pd.DataFrame) -> dict[str, float]:
-    return {name: float(wide[name].mean()) for name in _CONDITIONS}
+def _facts(run: Run) -> dict[str, Any]:
+    """What the study of the concept noted in the manifest."""
+    return run.manifest["stages"].get("suppression", {}).get("concepts", {}).get(CONCEPT, {})
 
 
-def _pairs(wide: pd.DataFrame, first: str, second: str) -> NDArray[np.float64]:
-    return wide[[first, second]].to_numpy(np.float64)
+def _means(scores: Scores) -> dict[str, float]:
+    return {name: float(values.mean()) for name, values in scores.items()}
+
+
+def _pairs(scores: Scores, first: str, second: str) -> Columns:
+    return np.column_stack([scores[first], scores[second]])
 
 
 def measure_drop(evidence: Path, *, column: str) -> Measured:
     """How far the mean score falls, as a share of the baseline's; the random set's fall beside."""
-    wide, setting = _generations(evidence, column)
-    return _drop(wide, setting)
+    scores, setting = _generations(evidence, column)
+    return _drop(scores, setting)
 
 
 def measure_hardest(evidence: Path) -> Measured:
@@ -66,51 +81,64 @@ def measure_hardest(evidence: Path) -> Measured:
     These would score lower anywhere: they are chosen by a noisy score. The random set's fall
     shows how much of the drop that is.
     """
-    wide, setting = _generations(evidence, "classifier_score")
-    hard = wide[wide["baseline"] >= HARD_SCORE]
-    if hard.empty:
+    scores, setting = _generations(evidence, "classifier_score")
+    hard = scores["baseline"] >= HARD_SCORE
+    if not hard.any():
         raise CacheMissing(f"No baseline generation of {evidence} scores {HARD_SCORE} or more.")
-    return _drop(hard, f"{setting}; {len(hard)} of them score {HARD_SCORE} or more at baseline")
+    chosen = {name: values[hard] for name, values in scores.items()}
+    return _drop(chosen, f"{setting}; {hard.sum()} of them score {HARD_SCORE} or more at baseline")
 
 
-def _drop(wide: pd.DataFrame, setting: str) -> Measured:
-    pairs = _pairs(wide, "baseline", "suppressed")
-    random = float(relative_drop(_pairs(wide, "baseline", "random")))
+def _drop(scores: Scores, setting: str) -> Measured:
+    pairs = _pairs(scores, "baseline", "suppressed")
+    random = figure(_pairs(scores, "baseline", "random"), relative_drop)
     return Measured(
-        value=float(relative_drop(pairs)),
+        value=figure(pairs, relative_drop),
         interval=bootstrap(pairs, relative_drop),
-        control={**_means(wide), "random_drop": random},
+        control={**_means(scores), "random_drop": random},
         setting=setting,
     )
 
 
 def measure_against_random(evidence: Path) -> Measured:
     """Mean score under the random set minus mean score under the concept."""
-    wide, setting = _generations(evidence, "classifier_score")
-    pairs = _pairs(wide, "random", "suppressed")
+    scores, setting = _generations(evidence, "classifier_score")
+    pairs = _pairs(scores, "random", "suppressed")
     return Measured(
-        value=float(mean_difference(pairs)),
+        value=figure(pairs, mean_difference),
         interval=bootstrap(pairs, mean_difference),
-        control=_means(wide),
+        control=_means(scores),
         setting=f"{setting}; random set matched on firing rate",
     )
 
 
 def measure_quality(evidence: Path) -> Measured:
-    """Perplexity under the dense twin after suppression over before; lengths beside."""
-    wide, setting = _generations(evidence, "perplexity")
+    """Perplexity after suppression over before, geometric means; lengths beside."""
+    scores, setting = _generations(evidence, "perplexity")
     lengths, _ = _generations(evidence, "n_tokens")
-    statistic: Statistic = geometric_ratio
-    pairs = _pairs(wide, "baseline", "suppressed")
+    pairs = _pairs(scores, "baseline", "suppressed")
     return Measured(
-        value=float(statistic(pairs)),
-        interval=bootstrap(pairs, statistic),
+        value=figure(pairs, geometric_ratio),
+        interval=bootstrap(pairs, geometric_ratio),
         control={
-            "random": float(statistic(_pairs(wide, "baseline", "random"))),
+            "random": figure(_pairs(scores, "baseline", "random"), geometric_ratio),
             **{f"{name}_tokens": mean for name, mean in _means(lengths).items()},
         },
-        setting=f"{setting}; geometric means, under the dense twin",
+        setting=f"{setting}; geometric means",
     )
+
+
+def measure_recitation(evidence: Path) -> Measured:
+    """Share of generations with a verbatim span of unwanted training text, nothing suppressed."""
+    run = open_run(evidence.parent)
+    facts = _facts(run)
+    if "recited_share" not in facts:
+        raise CacheMissing(f"{evidence} knows of no study of concept {CONCEPT}.")
+    setting = (
+        f"{run_setting(run)}; spans of {facts['recited_tokens']} tokens, "
+        f"{facts['settings']['generations']} generations"
+    )
+    return Measured(value=float(facts["recited_share"]["baseline"]), setting=setting)
 
 
 _define = partial(
@@ -166,6 +194,16 @@ DEFINITIONS: list[ClaimDefinition] = [
         unit="mean score, random − suppressed",
         criterion="low > 0",
         measure=measure_against_random,
+    ),
+    _define(
+        id="prism.recitation",
+        paper=OURS,
+        claim="Generations from held-out prompts do not recite unwanted training texts.",
+        paper_value=None,
+        unit="share of generations with a verbatim span",
+        criterion="value <= 0.01",
+        evidence=f"{DEMO}/run.json",
+        measure=measure_recitation,
     ),
 ]
 """The claims on suppression, in the order of the ledger."""

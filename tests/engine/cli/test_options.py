@@ -1,0 +1,118 @@
+"""Options made from configuration dataclasses."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from engine.cli.failures import CommandGroup
+from engine.cli.options import build_config, field_help, with_config
+from engine.config import IndexConfig, RetrofitConfig, TrainConfig
+from engine.errors import ConfigError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inner:
+    gain: float = 0.25
+    """How much."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outer:
+    """Settings of a test."""
+
+    size: int = 7
+    """How large,
+    in tokens."""
+    kind: Literal["round", "square"] = "round"
+    """Which shape."""
+    fast: bool = False
+    """Whether to hurry."""
+    limit: int | None = None
+    """Where to stop."""
+    inner: Inner = field(default_factory=Inner)
+    """What is inside."""
+    shares: dict[str, float] = field(default_factory=dict)
+    """Share by name."""
+
+
+seen: list[Outer] = []
+app = typer.Typer(cls=CommandGroup)
+
+
+@app.callback()
+def root():
+    """Test."""
+
+
+@app.command()
+@with_config(Outer, "Settings")
+def act(*, config: Outer, name: str = "nobody"):
+    seen.append(config)
+    typer.echo(name)
+
+
+def run(*arguments):
+    seen.clear()
+    return CliRunner().invoke(app, ["act", *arguments])
+
+
+def test_without_options_the_configuration_is_the_default():
+    """The dataclass alone holds defaults."""
+    assert run().exit_code == 0
+    assert seen == [Outer()]
+
+
+def test_every_kind_of_field_becomes_an_option():
+    """Numbers, choices, flags, optional numbers, dataclasses and dictionaries."""
+    done = run(
+        *("--size", "11", "--kind", "square", "--fast", "--limit", "3"),
+        *("--inner-gain", "0.5", "--shares", "a=2", "--shares", "b=0.5", "--name", "me"),
+    )
+    assert done.output == "me\n"
+    inner = Inner(gain=0.5)
+    shares = {"a": 2.0, "b": 0.5}
+    assert seen == [Outer(size=11, kind="square", fast=True, limit=3, inner=inner, shares=shares)]
+
+
+def test_typed_options_win_over_a_file_and_the_file_over_defaults(tmp_path):
+    """A saved run's settings can be used again with one change."""
+    path = tmp_path / "settings.json"
+    path.write_text(
+        json.dumps({"size": 5, "limit": 2, "inner": {"gain": 0.75}, "shares": {"a": 1}})
+    )
+    run("--config", str(path), "--size", "13")
+    assert seen == [Outer(size=13, limit=2, inner=Inner(gain=0.75), shares={"a": 1})]
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"unknown": 1}'])
+def test_a_settings_file_that_does_not_fit_is_refused_in_one_sentence(tmp_path, text):
+    """Nothing is guessed from a file of another command."""
+    path = tmp_path / "settings.json"
+    path.write_text(text)
+    done = run("--config", str(path))
+    assert done.exit_code == 2
+    assert str(path) in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("text", ["a", "=2", "a=b"])
+def test_a_dictionary_option_without_name_and_number_is_refused(text):
+    """The sentence shows how it is written."""
+    with pytest.raises(ConfigError, match="name=value"):
+        build_config(Outer, {"shares": [text]})
+
+
+def test_help_is_the_string_under_the_field():
+    """One place for meaning, unit included."""
+    assert field_help(Outer)["size"] == "How large, in tokens."
+
+
+@pytest.mark.parametrize("config", [TrainConfig, RetrofitConfig, IndexConfig])
+def test_every_setting_of_a_stage_explains_itself(config):
+    """A newcomer reads `--help`, not the source."""
+    texts = field_help(config)
+    assert all(texts.get(name) for name in config.__dataclass_fields__)
