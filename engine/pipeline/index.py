@@ -206,10 +206,10 @@ def _write_index(work: Indexing) -> dict[str, float]:
     try:
         summary = summarise(work)
         lap("summary")
-        labels = label(work, summary)
-        lap("labels")
-        _write_bank_tables(work)
+        raised = _write_bank_tables(work)
         lap("bank")
+        labels = label(work, summary, raised)
+        lap("labels")
         coordinates = drawing.coordinates()
         lap("map")
     finally:
@@ -303,8 +303,10 @@ def _unseen_context(shard: Shard, windows: ShardWindows) -> Bool[np.ndarray, " t
     return late_positions(shard.position, start, UNSEEN_CONTEXT)
 
 
-def label(work: Indexing, summary: Summary) -> list[Label]:
-    """Label the bank from the sampled contexts."""
+def label(
+    work: Indexing, summary: Summary, raised: Int[np.ndarray, "prototypes tokens"]
+) -> list[Label]:
+    """Label the bank from the sampled contexts; `raised` are the tops of the signatures."""
     concept = concept_rows(summary.statistics, work.plan.domains, UNWANTED)
     return label_prototypes(
         FeatureSpace(work.vocabulary, work.plan.domains),
@@ -312,16 +314,18 @@ def label(work: Indexing, summary: Summary) -> list[Label]:
         seed=work.config.seed,
         masked_tokens=summary.masked_tokens,
         unwanted=frozenset(np.asarray(concept["prototype"], np.int64).tolist()),
+        raised=raised,
         progress=work.progress,
     )
 
 
-def _write_bank_tables(work: Indexing) -> None:
-    """Tables that follow from the bank alone."""
+def _write_bank_tables(work: Indexing) -> Int[np.ndarray, "prototypes tokens"]:
+    """Write the tables that follow from the bank alone; returns the tops of the signatures."""
     nearest = nearest_prototypes(work.model.prototypes, work.config.n_neighbours)
     work.writer.write_table("prototype_neighbours", neighbour_columns(nearest))
     ends = signatures(work.model, work.config.n_signature)
     work.writer.write_table("prototype_signatures", signature_columns(ends))
+    return ends.top_tokens.cpu().numpy()
 
 
 def _write_tables(

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pyarrow as pa
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Int
 
 from engine.pipeline.examples import Examples, Pairs
 from engine.pipeline.index_shards import Shard, token_key
@@ -76,6 +76,6 @@ class WindowActivations:
 
 def late_positions(
     position: Int[np.ndarray, " n"], window_start: Int[np.ndarray, " n"], reach: int
-) -> Float[np.ndarray, " n"]:
+) -> Bool[np.ndarray, " n"]:
     """True within the first `reach` tokens of a window that does not open its document."""
     return (window_start > 0) & (position - window_start < reach)

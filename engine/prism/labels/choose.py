@@ -39,6 +39,14 @@ class Inactive:
 
     contexts: Contexts
     matrix: Bool[np.ndarray, "features n"]
+    totals: Int[np.ndarray, " features"]
+    """Contexts with each feature."""
+
+    @classmethod
+    def of(cls, space: FeatureSpace, contexts: Contexts) -> "Inactive":
+        """Contexts with their features."""
+        matrix = np.ascontiguousarray(space.matrix(contexts))
+        return cls(contexts, matrix, matrix.sum(axis=1))
 
 
 @dataclass(frozen=True)
@@ -145,7 +153,7 @@ def _candidates(
     matrix = space.matrix(active)
     n_quiet = int(quiet.sum())
     loud = inactive.matrix[:, ~quiet].sum(axis=1)
-    rate_inactive = (inactive.matrix.sum(axis=1) - loud) / max(n_quiet, 1)
+    rate_inactive = (inactive.totals - loud) / max(n_quiet, 1)
     value = predicate_value(shrunk_rate(matrix.sum(axis=1), len(active)), rate_inactive)
     best = np.argsort(-value, kind="stable")[:N_GENERAL]
     parts: list[Part] = [GeneralPart(int(feature)) for feature in best]

@@ -67,6 +67,7 @@ def label_prototypes(
     seed: int = 0,
     masked_tokens: AbstractSet[int] = frozenset(),
     unwanted: AbstractSet[int] = frozenset(),
+    raised: Int[np.ndarray, "prototypes tokens"] | None = None,
     progress: Callable[..., Iterable[int]] | None = None,
 ) -> list[Label]:
     """Label all prototypes.
@@ -81,6 +82,7 @@ def label_prototypes(
         seed: Seed of the halves and of the random labels.
         masked_tokens: Tokens never shown in a role.
         unwanted: Prototypes that stand for unwanted content.
+        raised: Tokens each prototype raises most, the most first.
         progress: Wraps the range of prototypes.
     """
     n_prototypes = len(examples.first) - 1
@@ -94,7 +96,11 @@ def label_prototypes(
         score, random_score = test.scores(number, predicates[number], predicates[others[number]])
         known = predicates[number] if score is not None else ()
         category, role = category_and_role(
-            known, space, masked_tokens=masked_tokens, unwanted=number in unwanted
+            known,
+            space,
+            masked_tokens=masked_tokens,
+            unwanted=number in unwanted,
+            raised=() if raised is None else raised[number].tolist(),
         )
         labels.append(Label(category, role, known, score, random_score))
     return labels
@@ -165,7 +171,7 @@ def _halves(space: FeatureSpace, examples: LabelExamples, seed: int) -> tuple[_H
                 space,
                 examples.active.take(rows),
                 np.concatenate([[0], np.cumsum(counts)]),
-                Inactive(contexts, np.ascontiguousarray(space.matrix(contexts))),
+                Inactive.of(space, contexts),
                 examples.inactive_prototypes[others],
             )
         )

@@ -129,6 +129,8 @@ _SIGNS: tuple[tuple[str, str, str], ...] = (
     ("a blank line", words.CATEGORY_LAYOUT, r"\n[ \t]*\r?\n"),
     ("a line break", words.CATEGORY_LAYOUT, r"\n"),
     ("indentation", words.CATEGORY_LAYOUT, r"^\n?([ \t]{2,}|\t)$"),
+    ("a lone space", words.CATEGORY_LAYOUT, r"^ $"),
+    ("the end of the text", words.CATEGORY_LAYOUT, r"^(<\|.*\|>|</?s>|<eos>)$"),
     ("a piece of a link", words.CATEGORY_MARKUP, r"://|^\s?https?|www|^\.(com|org|net|html)|\.com"),
     ("a tag bracket", words.CATEGORY_MARKUP, r"</?$|^\s?</?|/?>$|&[lg]t;|&amp;"),
     ("a backslash command", words.CATEGORY_MARKUP, r"\\"),

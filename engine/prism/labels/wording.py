@@ -1,6 +1,8 @@
 """Say a predicate in words, without printing what should not be printed."""
 
-from collections.abc import Set as AbstractSet
+import re
+from collections import Counter
+from collections.abc import Sequence, Set as AbstractSet
 
 from engine.prism.labels import words
 from engine.prism.labels.contexts import FeatureSpace
@@ -10,6 +12,9 @@ from engine.prism.labels.predicates import GeneralPart, Part, Predicate, TokenPa
 UNLABELLED = "no pattern found"
 MASKED = "unwanted content (masked)"
 _MASK = "•••"
+_END = re.compile(r"<\|.*\|>|</?s>|<eos>")
+N_RAISED = 3
+"""Tokens of the signature that a role names."""
 _BLANKS = {"\n": "a line break", " ": "a space", "\t": "a tab"}
 
 
@@ -19,18 +24,26 @@ def category_and_role(
     *,
     masked_tokens: AbstractSet[int] = frozenset(),
     unwanted: bool = False,
+    raised: Sequence[int] = (),
 ) -> tuple[str, str]:
     """Category and role of a label.
+
+    A role that names no predicted token ends with those the prototype raises most, which tells
+    apart prototypes that are active in the same contexts.
 
     Args:
         predicate: What the label claims.
         space: Names of its features.
         masked_tokens: Tokens whose text is not shown.
         unwanted: The prototype stands for unwanted content, which the role says first.
+        raised: Tokens the prototype raises most, the most first.
     """
     if not predicate and not unwanted:
         return words.CATEGORY_NONE, UNLABELLED
     role = role_text(predicate, space, masked_tokens)
+    named = any(isinstance(part, TokenPart) and part.slot == "predicted" for part in predicate)
+    if role and not named and len(raised):
+        role += f"; raises {', '.join(_names(raised, space, masked_tokens)[:N_RAISED])}"
     if unwanted:
         return words.CATEGORY_UNWANTED, f"{MASKED}: {role}" if role else MASKED
     return part_category(predicate[0], space), role
@@ -39,7 +52,8 @@ def category_and_role(
 def part_category(part: Part, space: FeatureSpace) -> str:
     """Broad category a part belongs to."""
     if isinstance(part, TokenPart):
-        return space.vocabulary.category(part.tokens[0])
+        kinds = Counter(space.vocabulary.category(token) for token in part.tokens)
+        return kinds.most_common(1)[0][0]
     return space.describe(part.feature)[2]
 
 
@@ -89,12 +103,19 @@ def part_phrase(part: Part, space: FeatureSpace, masked_tokens: AbstractSet[int]
     """A part as a noun phrase."""
     if isinstance(part, GeneralPart):
         return space.describe(part.feature)[1]
+    shown = _names(part.tokens, space, masked_tokens)
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
+
+
+def _names(
+    tokens: Sequence[int], space: FeatureSpace, masked_tokens: AbstractSet[int]
+) -> list[str]:
+    """Names of tokens, each once; a masked one is not shown."""
     shown = [
         _MASK if token in masked_tokens else token_name(space.vocabulary.texts[token])
-        for token in part.tokens
+        for token in tokens
     ]
-    shown = list(dict.fromkeys(shown))
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
+    return list(dict.fromkeys(shown))
 
 
 def token_name(text: str) -> str:
@@ -102,6 +123,8 @@ def token_name(text: str) -> str:
 
     Letters that go on with a word get a hyphen in front.
     """
+    if _END.fullmatch(text):
+        return "the end of the text"
     if not text.strip():
         kind = "\n" if "\n" in text else text[:1]
         many = text.strip(" ") == "" and len(text) > 1

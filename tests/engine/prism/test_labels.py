@@ -17,8 +17,24 @@ from engine.prism.labels.predicates import GeneralPart, TokenPart, balanced_accu
 from engine.prism.labels.vocabulary import Vocabulary, piece_text
 from engine.prism.labels.wording import MASKED, UNLABELLED, category_and_role, token_name
 
+
 TEXTS = (
-    ["<|end|>", " the", " of", " kettle", "ing", "7", " 7", ".", "\n", " <", ">", ' "', '"', " Mr"]
+    [
+        "<|endoftext|>",
+        " the",
+        " of",
+        " kettle",
+        "ing",
+        "7",
+        " 7",
+        ".",
+        "\n",
+        " <",
+        ">",
+        ' "',
+        '"',
+        " Mr",
+    ]
     + [" she", " return", "(", ")", " walk", "ed", "://", "https", "www", " foul", "\n\n", "    "]
     + [f" word{chr(97 + i)}" for i in range(11)]
 )
@@ -98,7 +114,9 @@ def test_attributes_tell_words_from_pieces(vocabulary):
 
 def test_structure_is_read_from_the_window_up_to_the_position(vocabulary):
     """Quotation, brackets, tags and links open and close; nothing looks ahead."""
-    contexts = one_window(vocabulary, [" she", ' "', " kettle", '"', "(", " the", ")", " <", " of", ">"])
+    contexts = one_window(
+        vocabulary, [" she", ' "', " kettle", '"', "(", " the", ")", " <", " of", ">"]
+    )
     assert structure(contexts, "inside quotation marks") == [0, 1, 1, 0, 0, 0, 0, 0, 0, 0]
     assert structure(contexts, "inside brackets") == [0, 0, 0, 0, 1, 1, 0, 0, 0, 0]
     assert structure(contexts, "inside a tag") == [0, 0, 0, 0, 0, 0, 0, 1, 1, 0]
@@ -175,7 +193,10 @@ def test_planted_predicates_come_back_with_a_high_score(space):
     assert labels[0].role == "after “kettle”"
     assert labels[1].role == "predicts an article" or labels[1].role == "predicts “the”"
     assert labels[1].category == words.CATEGORY_GRAMMAR
-    assert labels[2].role in ("after “of” or “she”, in law texts", "after “she” or “of”, in law texts")
+    assert labels[2].role in (
+        "after “of” or “she”, in law texts",
+        "after “she” or “of”, in law texts",
+    )
     assert labels[3].role == "inside brackets"
     noise = labels[4]
     assert noise.score is None or abs(noise.score - 0.5) < 0.1
@@ -244,6 +265,8 @@ def test_roles_read_like_sentences(space):
         words.CATEGORY_MORPHOLOGY,
         "predicts “-ing” after “the walk”",
     )
+    _, role = category_and_role(predicate[2:], space, raised=[token(" foul"), token(" she"), 0])
+    assert role == "after “walk”; raises “foul”, “she”, the end of the text"
     assert token_name("\n") == "a line break"
     assert token_name("    ") == "spaces"
     assert token_name("\x00") == "part of a character"

@@ -1,0 +1,183 @@
+"""Labels from an OpenAI-compatible endpoint, scored by letting it predict held-out snippets.
+
+Nothing is sent anywhere unless an address is named. What comes back is text from outside: it is
+shortened, stripped of control characters and used as text alone.
+"""
+
+import json
+import logging
+import urllib.request
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from engine.errors import ConfigError, EngineError
+from engine.prism.labels.label import Label
+from engine.prism.labels.predicates import balanced_accuracy
+
+
+logger = logging.getLogger(__name__)
+
+FAILED_CATEGORY, FAILED_ROLE = "Unlabelled", "label failed"
+LONGEST_ANSWER = 100_000
+LONGEST_CATEGORY, LONGEST_ROLE = 40, 120
+GIVE_UP_AFTER = 3
+"""Consecutive failures after which the endpoint is not asked again."""
+
+_NAME_PROMPT = (
+    "A unit of a language model is active at the token between ⟦ and ⟧ in each snippet below. "
+    'Say what the snippets share, as JSON: {"category": "one or two words", '
+    '"role": "one short phrase"}. Never quote offensive words.'
+)
+_TEST_PROMPT = (
+    "A unit of a language model is described as: %s. In which of the numbered snippets is it "
+    'active at the token between ⟦ and ⟧? Answer as JSON: {"active": [numbers]}.'
+)
+
+
+class EndpointError(EngineError):
+    """The endpoint cannot be reached or answers something that cannot be used."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where to ask."""
+
+    url: str
+    """Base address, to which `/chat/completions` is added; http or https."""
+    model: str
+    """Name of the model there."""
+    key: str | None = field(default=None, repr=False)
+    """Bearer token, if one is needed."""
+    timeout: float = 60.0
+    """Seconds to wait for an answer."""
+
+    def __post_init__(self) -> None:
+        if not self.url.startswith(("http://", "https://")):
+            raise ConfigError(f"The endpoint {self.url!r} must start with http:// or https://.")
+
+    def ask(self, prompt: str, text: str) -> dict[str, Any]:
+        """One question; the JSON object in the answer.
+
+        Raises:
+            EndpointError: No answer, or none that holds a JSON object.
+        """
+        messages = [{"role": "system", "content": prompt}, {"role": "user", "content": text}]
+        body = {"model": self.model, "messages": messages, "temperature": 0}
+        headers = {"Content-Type": "application/json"}
+        if self.key:
+            headers["Authorization"] = f"Bearer {self.key}"
+        request = urllib.request.Request(
+            f"{self.url.rstrip('/')}/chat/completions", json.dumps(body).encode(), headers
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=self.timeout) as answer:
+                content = json.loads(answer.read(LONGEST_ANSWER))
+            return _object_in(content["choices"][0]["message"]["content"])
+        except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
+            raise EndpointError(
+                f"The endpoint {self.url} gave no usable answer: {error}"
+            ) from error
+
+
+def _object_in(text: str) -> dict[str, Any]:
+    """The JSON object in a text that may have words or a fence around it."""
+    found = json.loads(text[text.index("{") : text.rindex("}") + 1])
+    if not isinstance(found, dict):
+        raise TypeError("not a JSON object")
+    return found
+
+
+@dataclass(frozen=True)
+class Snippets:
+    """Snippets of one prototype, the token in question between ⟦ and ⟧."""
+
+    shown: tuple[str, ...]
+    """Active ones the label is made from."""
+    held_out: tuple[str, ...]
+    """Others, active and inactive mixed."""
+    active: tuple[bool, ...]
+    """Whether the prototype is active in each of those."""
+
+
+def label_by_endpoint(
+    endpoint: Endpoint,
+    snippets: Sequence[Snippets],
+    *,
+    seed: int = 0,
+    progress: Callable[..., Iterable[int]] | None = None,
+) -> list[Label]:
+    """A label of every prototype; a failed one says so and has no score.
+
+    The score is the balanced accuracy with which the endpoint, given the label alone, tells active
+    from inactive held-out snippets; the random score is the same given another label.
+    """
+    numbers = range(len(snippets))
+    names: list[tuple[str, str] | None] = []
+    failures = 0
+    wrapped = numbers if progress is None else progress(numbers, label="Labels", total=len(numbers))
+    for number in wrapped:
+        name = None
+        if failures < GIVE_UP_AFTER and snippets[number].shown:
+            name = _try(lambda n=number: _name(endpoint, snippets[n]))
+            failures = 0 if name is not None else failures + 1
+        names.append(name)
+    others = np.random.default_rng(seed).permutation(len(names))
+    labels = []
+    for number, name in enumerate(names):
+        other = names[int(others[number])] if others[number] != number else None
+        labels.append(_scored(endpoint, snippets[number], name, other))
+    return labels
+
+
+def _name(endpoint: Endpoint, snippets: Snippets) -> tuple[str, str]:
+    answer = endpoint.ask(_NAME_PROMPT, "\n---\n".join(snippets.shown))
+    category = _plain(answer.get("category"), LONGEST_CATEGORY)
+    role = _plain(answer.get("role"), LONGEST_ROLE)
+    if not category or not role:
+        raise EndpointError(f"The endpoint {endpoint.url} named no category and role.")
+    return category, role
+
+
+def _plain(value: Any, longest: int) -> str:
+    text = value if isinstance(value, str) else ""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:longest]
+
+
+def _scored(
+    endpoint: Endpoint,
+    snippets: Snippets,
+    name: tuple[str, str] | None,
+    other: tuple[str, str] | None,
+) -> Label:
+    if name is None:
+        return Label(FAILED_CATEGORY, FAILED_ROLE, (), None, None)
+    score = _try(lambda: _predict(endpoint, snippets, name[1]))
+    if score is None:
+        return Label(FAILED_CATEGORY, FAILED_ROLE, (), None, None)
+    control = None if other is None else _try(lambda: _predict(endpoint, snippets, other[1]))
+    return Label(*name, (), score, control)
+
+
+def _predict(endpoint: Endpoint, snippets: Snippets, role: str) -> float:
+    active = np.array(snippets.active, bool)
+    if active.all() or not active.any():
+        raise EndpointError("There are no held-out snippets to test a label on.")
+    numbered = [f"{i + 1}. {text}" for i, text in enumerate(snippets.held_out)]
+    answer = endpoint.ask(_TEST_PROMPT % role, "\n".join(numbered))
+    chosen = answer.get("active")
+    if not isinstance(chosen, list):
+        raise EndpointError(f"The endpoint {endpoint.url} answered no list of numbers.")
+    called = np.array([i + 1 in chosen for i in range(len(active))])
+    return balanced_accuracy(called[active], called[~active])
+
+
+def _try(question: Callable[[], Any]) -> Any:
+    """The answer, or None when the endpoint failed, which is logged."""
+    try:
+        return question()
+    except EndpointError as error:
+        logger.warning("%s", error)
+        return None
