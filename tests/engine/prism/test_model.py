@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 import torch
 from torch.nn import functional
@@ -15,7 +17,7 @@ PROTOTYPES, ACTIVE = 29, 5
 WEIGHTS = LossWeights(reconstruction=0.5, prototype_to_token=0.3, token_to_prototype=0.2)
 
 
-def prism(name="llama", **settings):
+def prism(name="llama", **settings) -> Any:
     """A small prototype model with random weights, in evaluation mode."""
     config = PrismConfig.for_backbone(
         decoder_config(name, **settings),
@@ -93,7 +95,7 @@ def test_suppression_changes_what_is_generated():
     """The arguments reach every step."""
     model = prism()
     with torch.no_grad():
-        model.prototypes *= 30
+        model.prototypes.mul_(30)
     ids = tokens(batch=3, pos=5)
     settings = {"max_new_tokens": 9, "do_sample": False, "pad_token_id": 0}
     baseline = model.generate(ids, **settings)

@@ -22,9 +22,9 @@ def mask(*numbers):
 
 def test_strength_zero_returns_the_very_same_states():
     """Off must be bit-identical to baseline."""
-    states, *bank = example()
+    states, activations, indices, prototypes = example()
     everything = torch.ones(PROTOTYPES, dtype=torch.bool)
-    assert suppress_states(states, *bank, everything, 0.0) is states
+    assert suppress_states(states, activations, indices, prototypes, everything, 0.0) is states
 
 
 def test_an_empty_set_or_one_that_is_active_nowhere_returns_the_very_same_states():
@@ -32,8 +32,8 @@ def test_an_empty_set_or_one_that_is_active_nowhere_returns_the_very_same_states
     states, activations, indices, prototypes = example()
     assert suppress_states(states, activations, indices, prototypes, mask(), 1.0) is states
     idle = sorted(set(range(PROTOTYPES)) - set(indices[..., :1].flatten().tolist()))
-    first = activations[..., :1], indices[..., :1]
-    assert suppress_states(states, *first, prototypes, mask(*idle), 1.0) is states
+    first, numbers = activations[..., :1], indices[..., :1]
+    assert suppress_states(states, first, numbers, prototypes, mask(*idle), 1.0) is states
 
 
 def test_tokens_without_a_suppressed_prototype_keep_their_bits():
