@@ -218,8 +218,23 @@ class IndexConfig:
     """Windows a forward pass."""
     seed: int = 0
     """Seed of the document sample, quantile sample and map."""
+    label_endpoint: str | None = None
+    """Address of an OpenAI-compatible endpoint that labels in place of the local method; snippets
+    are sent there, with the key of HEADWATER_ENDPOINT_KEY."""
+    label_model: str | None = None
+    """Model to ask for there."""
     device: str = "auto"
     """auto, cpu, cuda or cuda:N."""
+
+    def __post_init__(self) -> None:
+        for name in ("max_tokens", "n_top", "n_quantiles", "n_bins", "shard_tokens", "batch_size"):
+            value = getattr(self, name)
+            require(value > 0, f"{name} is {value}; it must be positive.")
+        require(self.context > 1, f"context is {self.context}; it must be 2 or more.")
+        require(
+            (self.label_endpoint is None) == (self.label_model is None),
+            "label_endpoint and label_model must be given together.",
+        )
 
 
 def resolved(config: Any) -> dict[str, Any]:

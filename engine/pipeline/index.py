@@ -51,6 +51,7 @@ from engine.pipeline.index_tables import (
 )
 from engine.pipeline.index_windows import UNWANTED, WindowPlan, plan_windows
 from engine.pipeline.labels import ContextReader, ContextSample, TokenTally
+from engine.pipeline.labels_endpoint import endpoint_labels
 from engine.pipeline.map import BankMap
 from engine.prism.checkpoints import load_prism
 from engine.prism.labels.contexts import FeatureSpace
@@ -64,7 +65,10 @@ from engine.store import Run, RunWriter, open_run, resolve_model, resolve_run
 
 logger = logging.getLogger(__name__)
 
-STAGE = "index"
+STAGE, SCAN_STAGE = "index", "scan"
+"""The second is the pass over the corpus alone, so that new labels need no new pass."""
+SCANNED_BY = ("max_tokens", "context", "shard_tokens", "seed")
+"""Settings the pass over the corpus depends on."""
 UNSEEN_CONTEXT = 8
 """Tokens at a window's start whose context the model mostly did not see."""
 UNCHANGED_BY = ("device", "batch_size")
@@ -130,11 +134,9 @@ def index_run(
     tokenizer_path = Path(tokenizer_folder) / "tokenizer.json"
     opened = open_corpus(corpus or _corpus_name(writer))
     tokens = tokenise_corpus(opened, load_tokenizer(tokenizer_path), progress)
-    identity = {
-        "config": {k: v for k, v in asdict(config).items() if k not in UNCHANGED_BY},
-        "model": fingerprint_model(folder),
-        "tokens": tokens.fingerprint,
-    }
+    source = {"model": fingerprint_model(folder), "tokens": tokens.fingerprint}
+    settings = {k: v for k, v in asdict(config).items() if k not in UNCHANGED_BY}
+    identity = {"config": settings, **source}
     if writer.begin_stage(STAGE, identity):
         return open_run(path)
     logger.info("index of %s starts: %s", path.name, device.reason)
@@ -147,21 +149,32 @@ def index_run(
         seed=config.seed,
     )
     work = Indexing(config, model, Vocabulary.load(tokenizer_path), tokens, plan, writer, progress)
+    scanned = {**source, "config": {name: settings[name] for name in SCANNED_BY}}
+    if not writer.begin_stage(SCAN_STAGE, scanned):
+        _finish_scan(work, scan(work))
+    writer.begin_stage(STAGE, identity)
     seconds = _write_index(work)
     writer.update("config", {**writer.manifest.get("config", {}), "index": asdict(config)})
-    rate = round(plan.n_tokens / max(seconds["scan"], 1e-9), 1)
     facts = {
         "seconds": round(sum(seconds.values()), 2),
         "seconds_by_part": {name: round(value, 2) for name, value in seconds.items()},
         "tokens_scanned": plan.n_tokens,
-        "tokens_per_second": rate,
         "documents": len(plan.documents),
         "corpus": {"name": opened.name, "fingerprint": opened.fingerprint},
-        "device": str(device.device),
     }
     writer.finish_stage(STAGE, facts)
     logger.info("index of %s ends: %d tokens, %.0f s", path.name, plan.n_tokens, facts["seconds"])
     return open_run(path)
+
+
+def _finish_scan(work: Indexing, seconds: float) -> None:
+    """Publish the shards; the rate counts the shards of this call alone."""
+    facts = {
+        "seconds": round(seconds, 2),
+        "tokens_scanned": work.plan.n_tokens,
+        "device": str(work.model.device),
+    }
+    work.writer.finish_stage(SCAN_STAGE, facts)
 
 
 def _corpus_name(writer: RunWriter) -> str:
@@ -190,7 +203,7 @@ def _check_vocabulary(model: PrismForCausalLM, tokens: TokenShards) -> None:
 
 
 def _write_index(work: Indexing) -> dict[str, float]:
-    """Both passes; returns the seconds of each part."""
+    """Pass 2 and what follows from it; returns the seconds of each part."""
     seconds: dict[str, float] = {}
     started = time.perf_counter()
 
@@ -199,8 +212,6 @@ def _write_index(work: Indexing) -> dict[str, float]:
         seconds[part] = time.perf_counter() - started
         started = time.perf_counter()
 
-    scan(work)
-    lap("scan")
     directions = torch.nn.functional.normalize(work.model.prototypes.detach().float(), dim=1)
     drawing = BankMap(directions.cpu().numpy(), work.config.seed)
     try:
@@ -219,8 +230,9 @@ def _write_index(work: Indexing) -> dict[str, float]:
     return seconds
 
 
-def scan(work: Indexing) -> None:
-    """Pass 1: write the shards that are not there yet."""
+def scan(work: Indexing) -> float:
+    """Pass 1: write the shards that are not there yet; returns the seconds it took."""
+    started = time.perf_counter()
     slices = work.shard_slices()
     for index, windows in work.progress(
         list(enumerate(slices)), label="Scanning", total=len(slices)
@@ -238,6 +250,7 @@ def scan(work: Indexing) -> None:
         activations, residuals = shard_frames(own, found)
         work.writer.write_shard(ACTIVATIONS, index, activations)
         work.writer.write_shard(RESIDUALS, index, residuals)
+    return time.perf_counter() - started
 
 
 @dataclass(frozen=True)
@@ -307,10 +320,15 @@ def label(
     work: Indexing, summary: Summary, raised: Int[np.ndarray, "prototypes tokens"]
 ) -> list[Label]:
     """Label the bank from the sampled contexts; `raised` are the tops of the signatures."""
+    examples = summary.contexts.examples()
+    if work.config.label_endpoint is not None:
+        return endpoint_labels(
+            work.config, work.vocabulary, work.plan, work.tokens, examples, work.progress
+        )
     concept = concept_rows(summary.statistics, work.plan.domains, UNWANTED)
     return label_prototypes(
         FeatureSpace(work.vocabulary, work.plan.domains),
-        summary.contexts.examples(),
+        examples,
         seed=work.config.seed,
         masked_tokens=summary.masked_tokens,
         unwanted=frozenset(np.asarray(concept["prototype"], np.int64).tolist()),

@@ -1,7 +1,6 @@
 """An index end to end on a small model whose prototypes are planted on three topics."""
 
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -73,7 +72,7 @@ def template(tmp_path_factory):
             (folder / f"{number:02d}.txt").write_text(topic_text(words.split(), generator))
     settings = CorpusConfig(preset=None, path=str(root / "texts"))
     corpus = build_corpus(settings, root / "cache" / "corpus", root / "cache" / "packages")
-    tokenizer = corpus_tokenizer(corpus, 347)
+    tokenizer = corpus_tokenizer(corpus, 601)
     model = planted_model(corpus, tokenizer)
     run = root / "cache" / "planted"
     identity = {"corpus": {"name": corpus.name, "fingerprint": corpus.fingerprint}}
@@ -88,7 +87,7 @@ def planted_model(corpus, tokenizer):
     """A random decoder; prototypes 0, 1, 2 are the mean states of the topics, the rest random."""
     torch.manual_seed(3)
     decoder = LlamaConfig(
-        vocab_size=347,
+        vocab_size=601,
         hidden_size=28,
         intermediate_size=38,
         num_hidden_layers=1,
@@ -110,18 +109,36 @@ def planted_model(corpus, tokenizer):
         means.append(torch.cat(states).mean(dim=0))
     means = torch.stack(means).detach()
     with torch.no_grad():
-        model.prototypes[:3] = 3 * (means - means.mean(dim=0)) + 0.3 * means.mean(dim=0)
+        model.prototypes[:3] = means - means.mean(dim=0)
     return model
+
+
+EXACT = Device(device=torch.device("cpu"), dtype=torch.float64, reason="exact")
+"""In float64 the batch a window is in does not show in its activations."""
+
+
+@pytest.fixture(autouse=True)
+def _exact(monkeypatch):
+    monkeypatch.setattr(index, "resolve_device", lambda _: EXACT)
 
 
 @pytest.fixture
 def run(template, tmp_path, monkeypatch):
-    """A fresh copy of the planted run; float64, so that batches do not show in the last digit."""
+    """A fresh copy of the planted run."""
     shutil.copytree(template / "cache", tmp_path / "cache")
     monkeypatch.setenv("HEADWATER_CACHE", str(tmp_path / "cache"))
-    exact = Device(device=torch.device("cpu"), dtype=torch.float64, reason="exact")
-    monkeypatch.setattr(index, "resolve_device", lambda _: exact)
     return tmp_path / "cache" / "planted"
+
+
+@pytest.fixture(scope="module")
+def indexed(template):
+    """The planted run with its index; read it, never write it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEADWATER_CACHE", str(template / "cache"))
+        patch.setattr(index, "resolve_device", lambda _: EXACT)
+        target = template / "cache" / "indexed"
+        shutil.copytree(template / "cache" / "planted", target)
+        return index_run(target, CONFIG)
 
 
 def tables_of(run, skip=()):
@@ -148,10 +165,10 @@ def changed(**settings):
     return IndexConfig(**{**CONFIG.__dict__, **settings})
 
 
-def test_every_table_is_written_and_whole(run):
+def test_every_table_is_written_and_whole(indexed):
     """A run that `check` accepts, with the labels' control beside them."""
-    done = index_run(run, CONFIG)
-    assert check_run(open_run(run)) == []
+    done = indexed
+    assert check_run(done) == []
     assert set(TABLES) <= set(done.tables)
     assert (
         done.manifest["stages"]["index"]["tokens_scanned"] == done.tables["token_residuals"]["rows"]
@@ -159,9 +176,9 @@ def test_every_table_is_written_and_whole(run):
     assert done.manifest["config"]["index"]["n_top"] == 5
 
 
-def test_planted_prototypes_belong_to_their_topics(run):
+def test_planted_prototypes_belong_to_their_topics(indexed):
     """Domain mix, examples and concept must all point at the planted topic."""
-    done = index_run(run, CONFIG)
+    done = indexed
     prototypes = read_table(done, "prototypes").set_index("prototype")
     documents = read_table(done, "documents").set_index("document")
     for number, topic in enumerate(TOPICS):
@@ -172,9 +189,9 @@ def test_planted_prototypes_belong_to_their_topics(run):
     assert prototypes.loc[2, "category"] == "Unwanted content"
 
 
-def test_tables_follow_from_the_activations(run):
+def test_tables_follow_from_the_activations(indexed):
     """Counts, extremes, histograms and examples against a plain look at every activation."""
-    done = index_run(run, CONFIG)
+    done = indexed
     activations = read_table(done, "prototype_activations")
     prototypes = read_table(done, "prototypes").set_index("prototype")
     n_tokens = done.tables["token_residuals"]["rows"]
@@ -191,9 +208,9 @@ def test_tables_follow_from_the_activations(run):
         assert found["count"].tolist() == expected.tolist()
 
 
-def test_windows_show_the_activation_of_their_prototype_at_every_token(run):
+def test_windows_show_the_activation_of_their_prototype_at_every_token(indexed):
     """A heat-strip is drawn from these numbers; a shift by one token would mislead."""
-    done = index_run(run, CONFIG)
+    done = indexed
     frame = read_table(done, "prototype_activations")
     known = frame.set_index(["prototype", "document", "position"])["activation"].to_dict()
     examples = read_table(done, "prototype_examples")
@@ -208,18 +225,14 @@ def test_windows_show_the_activation_of_their_prototype_at_every_token(run):
 
 
 @pytest.mark.parametrize("settings", [{"shard_tokens": 313}, {"batch_size": 3}])
-def test_tables_do_not_depend_on_shards_or_batches(run, tmp_path, settings):
+def test_tables_do_not_depend_on_shards_or_batches(indexed, run, settings):
     """How the work was cut says nothing about the text."""
-    other = shutil.copytree(run, tmp_path / "cache" / "other")
-    index_run(run, CONFIG)
-    index_run(Path(other), changed(**settings))
-    assert_same(tables_of(run), tables_of(other))
+    index_run(run, changed(**settings))
+    assert_same(tables_of(indexed.path), tables_of(run))
 
 
-def test_an_interrupted_index_resumes_and_ends_with_the_same_tables(run, tmp_path, monkeypatch):
+def test_an_interrupted_index_resumes_and_ends_with_the_same_tables(indexed, run, monkeypatch):
     """Shards that were written are not scanned again, and nobody sees a half-made index."""
-    other = Path(shutil.copytree(run, tmp_path / "cache" / "other"))
-    index_run(run, CONFIG)
     real, calls = index.scan_shard, []
 
     def failing(*args, **settings):
@@ -230,11 +243,11 @@ def test_an_interrupted_index_resumes_and_ends_with_the_same_tables(run, tmp_pat
 
     monkeypatch.setattr(index, "scan_shard", failing)
     with pytest.raises(KeyboardInterrupt):
-        index_run(other, CONFIG)
-    assert not open_run(other).has("prototypes")
-    index_run(other, CONFIG)
-    n_shards = len(open_run(run).tables["prototype_activations"]["files"])
+        index_run(run, CONFIG)
+    assert not open_run(run).has("prototypes")
+    index_run(run, CONFIG)
+    n_shards = len(indexed.tables["prototype_activations"]["files"])
     assert len(calls) == n_shards + 1
-    assert_same(tables_of(run), tables_of(other))
-    index_run(other, CONFIG)
+    assert_same(tables_of(indexed.path), tables_of(run))
+    index_run(run, CONFIG)
     assert len(calls) == n_shards + 1
