@@ -272,7 +272,7 @@ DEFINITIONS: list[ClaimDefinition] = [
         unit="tokens/s, PRISM ÷ dense",
         criterion="value >= 0.973",
         evidence=MEASUREMENTS,
-        command="headwater bench training --device cuda --shape xl",
+        command='make bench ARGS="training --device cuda --shape xl"',
         measure=partial(
             measure_speed,
             name="training-xl",

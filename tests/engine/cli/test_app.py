@@ -13,22 +13,6 @@ from engine.config import PROJECT_ROOT
 from engine.errors import EngineError
 
 
-@pytest.fixture
-def caches(tmp_path, monkeypatch):
-    """Empty caches of this test's own."""
-    monkeypatch.setenv("HEADWATER_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("HEADWATER_ASSETS", str(tmp_path / "assets"))
-    return tmp_path
-
-
-@pytest.fixture
-def synthetic(caches):
-    """A whole run of random numbers, called `numbers`."""
-    from engine.pipeline.synthetic import write_synthetic_run
-
-    return write_synthetic_run(caches / "cache" / "numbers", n_prototypes=53, n_tokens=1_009)
-
-
 def run(*arguments):
     return CliRunner().invoke(command.app, list(arguments))
 
@@ -83,7 +67,7 @@ def test_every_command_explains_itself(words):
     ],
     ids=" ".join,
 )
-@pytest.mark.usefixtures("caches")
+@pytest.mark.usefixtures("house")
 def test_what_a_user_can_cause_ends_in_one_sentence(words):
     """No traceback, one line that says what to do, a code that a script sees."""
     done = run(*words)
@@ -127,37 +111,37 @@ def test_a_defect_surfaces(monkeypatch):
     assert isinstance(run("info").exception, ZeroDivisionError)
 
 
-def test_info_prints_the_manifest(synthetic):
+def test_info_prints_the_manifest(synthetic_run):
     """A script reads what `run.json` holds, and where the run lies."""
-    found = json.loads(run("info", "--run", "numbers", "--json").stdout)
-    assert found["run_id"] == "numbers"
-    assert found["path"] == str(synthetic)
-    assert found["tables"]["prototypes"]["rows"] == 53
+    found = json.loads(run("info", "--run", "synthetic", "--json").stdout)
+    assert found["run_id"] == "synthetic"
+    assert found["path"] == str(synthetic_run)
+    assert found["tables"]["prototypes"]["rows"] == 67
 
 
-def test_info_lists_runs_and_names_broken_ones(synthetic):
+def test_info_lists_runs_and_names_broken_ones(synthetic_run):
     """A folder that cannot be opened is said, not hidden."""
-    broken = synthetic.parent / "broken"
+    broken = synthetic_run.parent / "broken"
     broken.mkdir()
     (broken / "run.json").write_text("{")
     done = run("info", "--all")
     assert done.exit_code == 0
-    assert "numbers" in done.stdout
+    assert "synthetic" in done.stdout
     assert "broken cannot be opened" in done.stdout
 
 
-@pytest.mark.usefixtures("synthetic")
+@pytest.mark.usefixtures("synthetic_run")
 def test_a_whole_run_passes_its_check():
     """Exit code 0 says whole."""
-    done = run("check", "--run", "numbers")
+    done = run("check", "--run", "synthetic")
     assert done.exit_code == 0, done.output
 
 
-def test_a_truncated_table_fails_its_check(synthetic):
+def test_a_truncated_table_fails_its_check(synthetic_run):
     """Exit code 1, and a sentence that names the file."""
-    table = synthetic / "prototypes.parquet"
+    table = synthetic_run / "prototypes.parquet"
     table.write_bytes(table.read_bytes()[:-100])
-    done = run("check", "--run", "numbers", "--json")
+    done = run("check", "--run", "synthetic", "--json")
     assert done.exit_code == 1
     found = json.loads(done.stdout)
     assert found["whole"] is False
@@ -173,13 +157,13 @@ def test_claims_print_the_rows_of_the_ledger():
     assert "not measured or not comparable" in table
 
 
-def test_a_dry_run_prints_the_resolved_settings_and_does_nothing(caches):
+def test_a_dry_run_prints_the_resolved_settings_and_does_nothing(house):
     """They can be saved and given back with --config."""
     done = run("train", "--dry-run", "--steps", "17", "--weights-reconstruction", "0.5")
     settings = json.loads(done.stdout)
     assert settings["steps"] == 17
     assert settings["weights"]["reconstruction"] == 0.5
-    assert list(caches.iterdir()) == []
+    assert [path for path in house.rglob("*") if path.is_file()] == []
 
 
 @pytest.mark.parametrize("words", [["--help"], ["train", "--help"], ["claims"]], ids=" ".join)
