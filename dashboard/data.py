@@ -35,8 +35,9 @@ class RunRef:
 
 @st.cache_data(ttl=5, show_spinner=False)
 def run_refs() -> list[RunRef]:
-    """Every readable run, shipped ones first, then the newest."""
-    return [RunRef(run.name, str(run.path), run.stamp) for run in store.list_runs()]
+    """Every readable run: those with an index first, shipped ones before the newest."""
+    runs = sorted(store.list_runs(), key=lambda run: not run.has("prototypes"))
+    return [RunRef(run.name, str(run.path), run.stamp) for run in runs]
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

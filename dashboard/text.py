@@ -51,7 +51,7 @@ TEXT_NOT_HERE = (
     "The text of these documents is not on this machine yet; numbers and ids below need none."
 )
 ACTIVATIONS_MISSING = "Activations of whole documents are not kept in this run."
-MAP_HINT = "Click a point to open it; draw around points to filter the table."
+MAP_HINT = "Click a point to open it, lasso to filter."
 OWN_TEXT = "Type or paste a text, then press Ctrl+Enter"
 PROTOTYPES = "Each prototype is a direction in the last layer, held up by training tokens near it."
 PROTOTYPES_HOW = """

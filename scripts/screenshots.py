@@ -71,7 +71,7 @@ def settle(page: Page, timeout: float = 60) -> float:
 
 def look(page: Page, address: str, target: Path) -> None:
     """Open an address, save its first screen and its whole length, say what is wrong."""
-    page.goto(address)
+    page.goto(address, timeout=240_000)
     took = settle(page)
     width = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
     failures = page.locator('[data-testid="stException"]').all_inner_texts()

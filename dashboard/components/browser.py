@@ -43,8 +43,10 @@ def map_panel(found: filters.Filtered, chosen: int, picked: tuple[int, ...]) -> 
 
 def _take(ids: tuple[int, ...], key: str, chosen: int, picked: tuple[int, ...]) -> None:
     """Turn a new selection of the map into the URL: one point opens, many filter."""
-    seen = st.session_state.get("headwater_taken")
-    if not ids or seen == (key, ids):
+    if not ids:
+        st.session_state.pop("headwater_taken", None)
+        return
+    if st.session_state.get("headwater_taken") == (key, ids):
         return
     st.session_state["headwater_taken"] = (key, ids)
     if len(ids) == 1 and ids[0] != chosen:
@@ -126,11 +128,10 @@ def table_panel(rows: pd.DataFrame, chosen: int, signature: str) -> None:
         },
         alt=f"Table of {len(shown):,} prototypes.",
     )
-    rows_picked = state.selected_rows(event)
-    if rows_picked and rows_picked[0] < len(ids):
-        picked = ids[rows_picked[0]]
-        if picked != st.session_state.get("headwater_row"):
-            st.session_state["headwater_row"] = picked
-            if picked != chosen:
-                state.write(prototype=picked, mark=None)
-                st.rerun()
+    places = [place for place in state.selected_rows(event) if place < len(ids)]
+    picked = ids[places[0]] if places else None
+    before = st.session_state.get("headwater_row")
+    st.session_state["headwater_row"] = picked
+    if picked is not None and picked not in (before, chosen):
+        state.write(prototype=picked, mark=None)
+        st.rerun()

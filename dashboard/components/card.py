@@ -66,13 +66,13 @@ def card_figures(ref: data.RunRef, prototype: pd.Series, *, key: str) -> None:
         signature_chart(ref, prototype, key=key)
 
 
-def histogram_chart(ref: data.RunRef, number: int, *, key: str) -> None:
-    """Activation histogram; the hovered or clicked token's bin is marked."""
+def histogram_chart(ref: data.RunRef, number: int, *, key: str, marked: bool = True) -> None:
+    """Activation histogram; the hovered token's bin is marked, the clicked one's if `marked`."""
     rows = data.one(ref, "prototype_histograms", number)
     if rows.empty:
         st.caption(text.missing_table("prototype_histograms", ref.name))
         return
-    value = mark_value(rows)
+    value = mark_value(rows) if marked else None
     with st.container(key=f"{key}_histogram"):
         chart(
             figures.activation_histogram(rows, dark=theme.is_dark(), value=value),
@@ -178,6 +178,6 @@ def small_card(ref: data.RunRef, prototype: pd.Series, *, key: str) -> None:
     """Half of a comparison: head, histogram, signature, three neighbours."""
     number = int(prototype["prototype"])
     card_head(prototype, level="####")
-    histogram_chart(ref, number, key=key)
+    histogram_chart(ref, number, key=key, marked=False)
     signature_chart(ref, prototype, key=key, n=5)
-    neighbours(ref, prototype, key=key, n_top=4, quantiles=False)
+    neighbours(ref, prototype, key=key, n_top=4, quantiles=False, links=False)

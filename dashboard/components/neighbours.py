@@ -20,7 +20,13 @@ def sensitive(domain: object, prototype: pd.Series) -> bool:
 
 
 def neighbours(
-    ref: data.RunRef, prototype: pd.Series, *, key: str, n_top: int = 6, quantiles: bool = True
+    ref: data.RunRef,
+    prototype: pd.Series,
+    *,
+    key: str,
+    n_top: int = 6,
+    quantiles: bool = True,
+    links: bool = True,
 ) -> None:
     """Draw the examples of one prototype.
 
@@ -30,6 +36,7 @@ def neighbours(
         key: Prefix of the widget keys.
         n_top: Strongest examples shown.
         quantiles: Whether the quantile bands follow.
+        links: Whether a document opens and a token keeps its mark when clicked.
     """
     rows = data.examples(ref, int(prototype["prototype"]))
     if rows.empty:
@@ -42,12 +49,12 @@ def neighbours(
     if windows is None:
         _ids_only(rows, problem or "", key)
         return
-    strips = _strips(rows, windows, prototype)
+    strips = _strips(rows, windows, prototype, links)
     token_strips(
         strips,
         key=f"{key}_strips",
         limit=float(prototype["max_activation"]) or None,
-        selectable=True,
+        selectable=links,
         on_click=lambda click: _clicked(click, rows),
         fold=FOLD,
         histogram=f"{key}_histogram",
@@ -62,7 +69,7 @@ def _wanted(rows: pd.DataFrame) -> tuple[tuple[str, int, int], ...]:
 
 
 def _strips(
-    rows: pd.DataFrame, windows: list[list[str] | None], prototype: pd.Series
+    rows: pd.DataFrame, windows: list[list[str] | None], prototype: pd.Series, links: bool
 ) -> list[Strip]:
     ranges = rows.groupby("band")["activation"].agg(["min", "max"])
     strips = []
@@ -81,12 +88,13 @@ def _strips(
         strips.append(
             Strip(
                 cells,
-                heading=f"{row['domain']}  {row['source']}",
+                tag=str(row["domain"]),
+                heading=str(row["source"]),
                 note=f"{row['activation']:.3f} at {int(row['position']):,}",
                 focus=int(row["position"]) - start,
                 masked=sensitive(row["domain"], prototype),
                 key=f"{band}-{int(row['rank'])}",
-                link="open document",
+                link="open document" if links else "",
                 group=title,
             )
         )

@@ -37,6 +37,8 @@ class Strip:
     """One line of tokens with a heading."""
 
     cells: Sequence[TokenCell]
+    tag: str = ""
+    """A word in bold before the heading, such as the domain."""
     heading: str = ""
     note: str = ""
     focus: int | None = None

@@ -136,6 +136,7 @@ def _ring(figure: go.Figure, frame: pd.DataFrame, chosen: int | None, c: theme.P
                 "color": "rgba(0,0,0,0)",
                 "line": {"width": 2.5, "color": c.text},
             },
+            unselected={"marker": {"opacity": 1}},
             hoverinfo="skip",
             name="chosen",
         )

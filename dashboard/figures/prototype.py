@@ -54,7 +54,7 @@ def activation_histogram(
     if value is not None:
         figure.add_annotation(
             x=value, y=1, yref="paper", text=f"this token {value:.3f}", showarrow=False,
-            font={"size": 11, "color": colours.lowers}, xanchor="center", yanchor="bottom",
+            font={"size": 11, "color": colours.lowers}, xanchor="auto", yanchor="bottom",
         )  # fmt: skip
     return figure
 

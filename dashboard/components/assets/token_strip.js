@@ -146,9 +146,10 @@ export default function (component) {
     const name = `${strip.key}/${index}/${strip.cells.length}/${strip.heading}`;
     if (strip.group) add(root, "div", "group", strip.group);
     const row = add(root, "div", "strip");
-    if (strip.heading || strip.note || strip.link) {
+    if (strip.tag || strip.heading || strip.note || strip.link) {
       const head = add(row, "div", "head");
-      add(head, "span", "", strip.heading);
+      if (strip.tag) add(head, "span", "tag", strip.tag);
+      add(head, "span", "name", strip.heading).title = strip.heading;
       if (strip.note) add(head, "span", "note", strip.note);
       if (strip.link) {
         const button = add(head, "button", "", strip.link);

@@ -30,7 +30,7 @@ def test_a_strip_renders_without_html():
     app = AppTest.from_string(
         "from dashboard.components.token_strip import TokenCell, token_strip\n"
         "token_strip([TokenCell('<script>', 0.5, 'title')], key='s', selectable=True)\n"
-    ).run(timeout=60)
+    ).run(timeout=300)
     assert not app.exception
     assert not app.get("html")
 
