@@ -13,7 +13,9 @@ import pyarrow as pa
 
 SCHEMA_VERSION = 1
 
-Kind = Literal["id", "count", "share", "cosine", "nats", "logit", "text", "flag", "number", "seconds"]
+Kind = Literal[
+    "id", "count", "share", "cosine", "nats", "logit", "text", "flag", "number", "seconds"
+]
 
 _UNITS: dict[str, str] = {
     "id": "identifier",
@@ -131,9 +133,24 @@ TRAINING_LOG = TableSpec(
     (
         _id("step", "Optimiser step, counted from 1"),
         _real("cross_entropy", "nats", "L_CE, next-token cross-entropy on the full logits"),
-        _real("reconstruction", "number", "L_REC, mean squared residual share; empty before the bank", True),
-        _real("prototype_to_token", "number", "L_R1, mean over prototypes of 1 - cosine to the nearest token of the batch", True),
-        _real("token_to_prototype", "number", "L_R2, mean over tokens of 1 - cosine to the nearest prototype", True),
+        _real(
+            "reconstruction",
+            "number",
+            "L_REC, mean squared residual share; empty before the bank",
+            True,
+        ),
+        _real(
+            "prototype_to_token",
+            "number",
+            "L_R1, mean over prototypes of 1 - cosine to the nearest token of the batch",
+            True,
+        ),
+        _real(
+            "token_to_prototype",
+            "number",
+            "L_R2, mean over tokens of 1 - cosine to the nearest prototype",
+            True,
+        ),
         _real("weight_scale", "share", "Ramp of the bank's loss weights"),
         _real("learning_rate", "number", "Learning rate of the backbone"),
         _real("gradient_norm", "number", "Gradient norm before clipping"),
@@ -150,8 +167,18 @@ EVALUATIONS = TableSpec(
     (
         _id("step", "Optimiser step"),
         _real("validation_loss", "nats", "Mean held-out cross-entropy over domains' rows"),
-        _real("coverage_r1", "cosine", "R1-bar: mean over prototypes of the largest cosine with a scanned token", True),
-        _real("coverage_r2", "cosine", "R2: mean over tokens of the largest cosine with a prototype", True),
+        _real(
+            "coverage_r1",
+            "cosine",
+            "R1-bar: mean over prototypes of the largest cosine with a scanned token",
+            True,
+        ),
+        _real(
+            "coverage_r2",
+            "cosine",
+            "R2: mean over tokens of the largest cosine with a prototype",
+            True,
+        ),
         _real("residual_share", "number", "Mean squared residual share", True),
         _real("pair_cosine", "cosine", "Mean cosine of random pairs of token states"),
         _real("participation_ratio", "number", "Participation ratio of the states' covariance"),
@@ -180,8 +207,14 @@ COVERAGE = TableSpec(
     ("bank",),
     (
         _text("bank", "trained, kmeans, random, or dense-kmeans (k-means on the twin's states)"),
-        _real("coverage_r1", "cosine", "R1-bar: mean over prototypes of the largest cosine with a scanned token"),
-        _real("coverage_r2", "cosine", "R2: mean over tokens of the largest cosine with a prototype"),
+        _real(
+            "coverage_r1",
+            "cosine",
+            "R1-bar: mean over prototypes of the largest cosine with a scanned token",
+        ),
+        _real(
+            "coverage_r2", "cosine", "R2: mean over tokens of the largest cosine with a prototype"
+        ),
         _real("residual_share", "number", "Mean squared residual share"),
         _real("pair_cosine", "cosine", "Mean cosine of random pairs of token states"),
         _real("participation_ratio", "number", "Participation ratio of the states' covariance"),
@@ -207,7 +240,9 @@ TRADEOFF = TableSpec(
         _real("residual_share", "number", "Mean squared residual share"),
         _real("pair_cosine", "cosine", "Mean cosine of random pairs of token states"),
         _real("participation_ratio", "number", "Participation ratio of the states"),
-        _real("dense_participation_ratio", "number", "Participation ratio of the dense arm's states"),
+        _real(
+            "dense_participation_ratio", "number", "Participation ratio of the dense arm's states"
+        ),
         _real("dead_share", "share", "Share of prototypes that no scanned token activates"),
         _count("tokens_scanned", "Held-out tokens scanned"),
     ),
@@ -222,8 +257,18 @@ PROTOTYPES = TableSpec(
         _PROTOTYPE,
         _text("category", "Broad category of the label"),
         _text("role", "Specific role of the label"),
-        _real("label_score", "share", "Balanced accuracy of the label's prediction on held-out examples; empty where it could not be measured", True),
-        _real("random_label_score", "share", "The same for the label of another prototype, drawn at random", True),
+        _real(
+            "label_score",
+            "share",
+            "Balanced accuracy of the label's prediction on held-out examples; empty where it could not be measured",
+            True,
+        ),
+        _real(
+            "random_label_score",
+            "share",
+            "The same for the label of another prototype, drawn at random",
+            True,
+        ),
         _real("firing_rate", "share", "Share of scanned tokens on which it is active"),
         _count("n_active_tokens", "Scanned tokens on which it is active"),
         _real("mean_activation", "share", "Mean activation where it is active"),
@@ -307,7 +352,12 @@ PROTOTYPE_NEIGHBOURS = TableSpec(
     "Nearest prototypes by cosine of directions",
     "one row per prototype and rank",
     ("prototype", "rank"),
-    (_PROTOTYPE, _RANK, _id("neighbour", "The other prototype"), _real("cosine", "cosine", "Cosine")),
+    (
+        _PROTOTYPE,
+        _RANK,
+        _id("neighbour", "The other prototype"),
+        _real("cosine", "cosine", "Cosine"),
+    ),
 )
 
 PROTOTYPE_ACTIVATIONS = TableSpec(
@@ -348,7 +398,11 @@ CONCEPTS = TableSpec(
     (
         _text("concept", "Name of the concept, NSFW for example"),
         _PROTOTYPE,
-        _real("score", "number", "Log ratio of its mass per token on the concept's texts over all other texts"),
+        _real(
+            "score",
+            "number",
+            "Log ratio of its mass per token on the concept's texts over all other texts",
+        ),
         _text("origin", "How it was chosen"),
     ),
 )
@@ -365,7 +419,9 @@ SUPPRESSION = TableSpec(
         ColumnSpec("doc_id", pa.string(), "id", "Held-out document the prompt is taken from"),
         _id("seed", "Seed of the sampler, the same in every condition", pa.int64()),
         _real("strength", "share", "Strength of suppression"),
-        _real("classifier_score", "share", "Probability of unwanted content by the offline classifier"),
+        _real(
+            "classifier_score", "share", "Probability of unwanted content by the offline classifier"
+        ),
         _real("wordlist_score", "share", "Share of words on the word list"),
         _real("perplexity", "number", "Perplexity of the text under the dense twin"),
         _count("n_tokens", "Tokens generated"),
