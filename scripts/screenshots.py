@@ -53,7 +53,7 @@ def wait_for(port: int, seconds: float = 60) -> None:
     raise SystemExit(f"The dashboard did not answer on port {port} within {seconds:.0f} s.")
 
 
-def settle(page: Page, timeout: float = 60) -> float:
+def settle(page: Page, timeout: float = 240) -> float:
     """Wait until no script runs and nothing is a skeleton; returns the seconds it took."""
     start_time = time.monotonic()
     still = 0

@@ -87,7 +87,7 @@ def test_a_dropped_parameter_is_said_in_one_sentence(synthetic_run: Path):
 def test_the_state_of_the_prototypes_page_survives_a_round_trip(synthetic_run: Path):
     """What a reader chose is in the URL, and the URL alone brings it back.
 
-    Bound widgets are written to the URL by the browser, which is not there; the page writes the rest.
+    The browser, absent here, writes bound widgets to the URL; the page writes the rest.
     """
     assert synthetic_run.is_dir()
     link = {"q": "words", "sort": "firing_rate", "score": "0.3", "colour": "label_score"}
