@@ -9,7 +9,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "DATA.md"
 
 _HEAD = f"""# The tables
 
-Generated from `engine/schema.py` by `make docs`; schema version {SCHEMA_VERSION}. Do not edit.
+Generated from `engine/schema/` by `make docs`; schema version {SCHEMA_VERSION}. Do not edit.
 
 A run is a folder `cache/<run>/` (or `assets/<run>/` for what ships) with `run.json` and one Parquet
 file a table; a sharded table is a folder of parts. `run.json` is written last and names every file

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("engine", "dashboard", "scripts")
 MAX_FILE, MAX_FUNCTION = 400, 60
-ARROW_READERS = ("engine/store/", "engine/schema.py")
+ARROW_READERS = ("engine/store/", "engine/schema/")
 ARROW_IO = ("duckdb", "pyarrow.parquet", "pyarrow.dataset", "pyarrow.feather", "pyarrow.ipc")
 UNNAMED = {"util", "utils", "helper", "helpers", "common", "manager", "misc"}
 
