@@ -36,7 +36,9 @@ def test_every_make_target_that_is_named_exists():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z-]+):", makefile, flags=re.M))
     ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    named = set(re.findall(r"\bmake ([a-z-]+)", "\n".join([README, CONTRIBUTING, ci])))
+    named = set(
+        re.findall(r"(?:^\s*|`)make ([a-z-]+)", "\n".join([README, CONTRIBUTING, ci]), re.M)
+    )
     assert named - targets == set()
     assert "make test" in ci
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.errors import EngineError
+from engine.errors import CacheStale, EngineError
 from engine.provenance import file_sha256, fingerprint_model
 from engine.schema import TABLES, TableSpec
 from engine.store.files import read_json
@@ -56,11 +56,15 @@ def _draft_problems(run: Run) -> Iterator[str]:
 def _table_problems(
     run: Run, spec: TableSpec, entry: dict[str, Any], *, deep: bool
 ) -> Iterator[str]:
+    try:
+        paths = run.files(spec.name)
+    except CacheStale as error:
+        yield str(error)
+        return
     rows = 0
     last_key: tuple[Any, ...] | None = None
     overlapping = False
-    for file in entry["files"]:
-        path = run.path / file["path"]
+    for path, file in zip(paths, entry["files"], strict=True):
         size = path.stat().st_size if path.is_file() else None
         if size is None:
             yield f"{file['path']} is missing."

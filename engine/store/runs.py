@@ -63,6 +63,7 @@ class Run:
         Raises:
             ConfigError: No table has that name.
             CacheMissing: The run does not hold it.
+            CacheStale: The manifest names a file outside the run's folder.
         """
         if table not in TABLES:
             raise ConfigError(f"There is no table called {table!r}; there are {', '.join(TABLES)}.")
@@ -70,14 +71,28 @@ class Run:
             raise CacheMissing(
                 f"Run {self.name} has no table {table}; make it with `{self.command_for(table)}`."
             )
-        return [self.path / entry["path"] for entry in self.tables[table]["files"]]
+        return [self._inside(entry["path"]) for entry in self.tables[table]["files"]]
+
+    def _inside(self, name: str) -> Path:
+        """A file of the manifest, which may not lie outside the run's folder."""
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise CacheStale(
+                f"The manifest of {self.path} names {name!r}, outside its folder; it is not read."
+            )
+        return self.path / name
 
     def command_for(self, table: str) -> str:
         """The command that makes a table of this run."""
-        if table == "suppression":
-            return f"headwater study suppression --run {self.name}"
-        stage = _first_stage(self.kind) if table in _TRAIN_TABLES else "index"
-        return f"headwater {stage} --run {self.name}"
+        if table in _STUDIES:
+            return self.command_of_stage(table)
+        return self.command_of_stage("train" if table in _TRAIN_TABLES else "index")
+
+    def command_of_stage(self, stage: str) -> str:
+        """The command that runs, or resumes, a stage of this run."""
+        if stage in _STUDIES:
+            return f"headwater study {stage} --run {self.name}"
+        command = _first_stage(self.kind) if stage == "train" else stage
+        return f"headwater {command} --run {self.name}"
 
 
 @dataclass(frozen=True)

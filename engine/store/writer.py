@@ -181,6 +181,15 @@ class RunWriter:
             self._draft["model"] = {**facts_of_model, "fingerprint": fingerprint_model(model)}
         write_json_atomic(self.path / MANIFEST, self._draft)
         (self.path / DRAFT).unlink(missing_ok=True)
+        self._remove_orphans()
+
+    def _remove_orphans(self) -> None:
+        """Remove shards that an earlier call of other settings wrote and no table names."""
+        tables = self._draft["tables"].values()
+        named = {file["path"] for table in tables for file in table["files"]}
+        for path in self.path.glob("*/part-*.parquet"):
+            if path.relative_to(self.path).as_posix() not in named:
+                path.unlink(missing_ok=True)
 
     def _write(self, name: str, frame: Frame, spec: TableSpec) -> dict[str, Any]:
         path = self.path / name

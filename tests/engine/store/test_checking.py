@@ -56,6 +56,10 @@ def name_an_unknown_table(path: Path, manifest: dict[str, Any]) -> None:
     manifest["tables"]["secrets"] = {"rows": 0, "files": []}
 
 
+def point_outside(path: Path, manifest: dict[str, Any]) -> None:
+    manifest["tables"]["coverage"]["files"][0]["path"] = "../../secret.parquet"
+
+
 def swap_the_model(path: Path, manifest: dict[str, Any]) -> None:
     (path / "model" / "config.json").write_text("{}")
     manifest["model"]["fingerprint"] = "0" * 16
@@ -75,6 +79,7 @@ def lose_the_model(path: Path, manifest: dict[str, Any]) -> None:
         (repeat_a_shard, "repeats a key across its files"),
         (cut_the_prototypes, "and prototypes has 50 rows"),
         (name_an_unknown_table, "secrets"),
+        (point_outside, "outside its folder"),
         (swap_the_model, "is not the one the tables were made with"),
         (lose_the_model, "is missing"),
     ],

@@ -103,6 +103,9 @@ def test_a_stage_of_another_identity_starts_anew(house: Path):
     assert again.begin_stage("index", {"bins": 5}) is False
     assert not again.shard_done("prototype_activations", 0)
     assert not store.open_run("r").has("prototype_activations")
+    again.write_shard("prototype_activations", 1, activations(0))
+    again.finish_stage("index", {})
+    assert [file.name for file in (path / "activations").iterdir()] == ["part-00001.parquet"]
 
 
 def test_a_later_stage_keeps_the_tables_of_an_earlier_one(house: Path):
