@@ -20,8 +20,8 @@ RESERVED = ("corpus", "packages", "models")
 """Folders of the cache that hold no run."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_TRAIN_TABLES = ("training_log", "evaluations", "validation_loss", "tradeoff")
-_STUDIES = ("coverage", "suppression")
+_TRAIN_TABLES = ("training_log", "evaluations", "validation_loss")
+_STUDIES = ("coverage", "suppression", "tradeoff")
 """Stages, each with one table of its name, that measure a finished run."""
 
 
