@@ -1,8 +1,7 @@
-"""One logit as prototype slices, a residual and a rounding gap (papers.md 1.1)."""
+"""One logit as prototype slices, a residual and a rounding gap."""
 
 from dataclasses import dataclass
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -80,10 +79,7 @@ def head_bias(model: LiveModel, target: int, distractor: int | None) -> float:
 
 
 def divergence(
-    before: Float[Tensor, "*batch vocab"], after: Float[Tensor, "*batch vocab"]
-) -> Tensor:
-    """KL(before || after) of softmaxed logits, nats; never below 0 but for rounding."""
-    log_before = before.double().log_softmax(-1)
-    log_after = after.double().log_softmax(-1)
-    terms = log_before.exp() * (log_before - log_after)
-    return torch.nan_to_num(terms).sum(-1).clamp_min(0.0)
+    log_before: Float[Tensor, "*batch vocab"], log_after: Float[Tensor, "*batch vocab"]
+) -> Float[Tensor, "*batch"]:
+    """KL(before || after) of two distributions given by log-probabilities, nats; never below 0."""
+    return (log_before.exp() * (log_before - log_after)).sum(-1).clamp_min(0.0)

@@ -13,6 +13,7 @@ from engine.devices import resolve_device
 from engine.errors import CacheMissing, CacheStale, UnsupportedModel
 from engine.live.model import LiveModel
 from engine.live.text import Codec
+from engine.lm.loading import quiet_loading
 from engine.prism.checkpoints import load_prism
 from engine.prism.configuration import MODEL_TYPE
 from engine.store import Run, open_run
@@ -77,6 +78,7 @@ def _kind(settings: dict[str, Any]) -> str:
 def _load(folder: Path, settings: dict[str, Any], device: str) -> tuple[PreTrainedModel, Path]:
     """The model in float32, ready to read, and the folder of its tokenizer."""
     where = resolve_device(device).device
+    quiet_loading()
     try:
         if settings.get("model_type") == MODEL_TYPE:
             model, tokenizer = load_prism(folder, device=where)

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, PreTrainedModel
+from transformers.utils import logging as transformers_logging
 
 from engine.errors import CacheMissing, CacheStale, UnsupportedModel
 from engine.lm.packaged import PACKAGED, require_packaged
@@ -13,6 +14,11 @@ from engine.lm.packaged import PACKAGED, require_packaged
 
 REASON_LENGTH = 200
 """Characters of a library's own message that an error sentence quotes."""
+
+
+def quiet_loading() -> None:
+    """Keep transformers from drawing a bar for each weight file: it says nothing to a reader."""
+    transformers_logging.disable_progress_bar()
 
 
 def model_reference(name: str) -> dict[str, Any]:

@@ -191,10 +191,10 @@ def fit_log(fit: BankFit, config: RetrofitConfig, seconds: float) -> pd.DataFram
     rows: list[dict[str, Any]] = [
         {
             **row,
-            "cross_entropy": 0.0,
+            "cross_entropy": None,
             "weight_scale": 1.0,
             "learning_rate": config.learning_rate,
-            "gradient_norm": 0.0,
+            "gradient_norm": None,
             "tokens_seen": row["step"] * config.batch_tokens,
             "seconds": seconds / max(len(fit.log), 1),
         }

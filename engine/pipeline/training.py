@@ -18,6 +18,7 @@ from engine.corpus.tokenizer import (
     load_tokenizer,
     save_tokenizer,
 )
+from engine.lm.loading import quiet_loading
 from engine.prism.evaluation import evaluate
 from engine.prism.training import Trainer, TrainingData, make_trainer
 from engine.store import Run, RunWriter, open_run, resolve_run
@@ -48,6 +49,7 @@ def train_run(
         CacheStale: The folder holds a run of other settings.
     """
     started = time.perf_counter()
+    quiet_loading()
     path = resolve_run(run)
     shards, tokenizer = training_shards(config, progress)
     kind = "dense" if config.dense else "prism"

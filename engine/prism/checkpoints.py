@@ -11,7 +11,7 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from engine.errors import CacheMissing, CacheStale, UnsupportedModel
-from engine.lm.loading import load_weights
+from engine.lm.loading import load_weights, quiet_loading
 from engine.prism.configuration import MODEL_TYPE, PrismConfig
 from engine.prism.model import PrismForCausalLM
 
@@ -32,6 +32,7 @@ def load_prism(
         dtype: format of all weights.
         device: where they go.
     """
+    quiet_loading()
     folder = Path(path)
     settings = _read_config(folder)
     if settings.get("model_type") != MODEL_TYPE:

@@ -1,7 +1,7 @@
 """How well a bank covers the states it was scanned over, and whether the states collapsed.
 
 Coverage without the other figures can be bought by shrinking the states into a cone, so a report
-always holds both, with the number of tokens scanned (papers.md 1.3).
+always holds both, with the number of tokens scanned.
 """
 
 from dataclasses import asdict, dataclass

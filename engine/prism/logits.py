@@ -1,4 +1,4 @@
-"""Logits as a sum: one slice per active prototype plus the residual's (papers.md 1.1).
+"""Logits as a sum: one slice per active prototype plus the residual's.
 
     (W z_t)[v] = sum_i a_ti (W p_i)[v] + (W r_t)[v],    r_t = z_t - sum_i a_ti p_i
 

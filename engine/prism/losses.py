@@ -1,4 +1,4 @@
-"""The bank's three losses: reconstruction and the two clustering terms (papers.md 1.2).
+"""The bank's three losses: reconstruction and the two clustering terms.
 
 With u = z/|z| and q = p/|p|, over the tokens t of a batch and the prototypes i:
 

@@ -1,4 +1,4 @@
-"""Switching prototypes off: their slices are taken out of the state (papers.md 1.8)."""
+"""Switching prototypes off: their slices are taken out of the state."""
 
 import torch
 from jaxtyping import Bool, Float, Int

@@ -17,7 +17,12 @@ TRAINING_LOG = TableSpec(
     ("step",),
     (
         identifier("step", "Optimiser step, counted from 1"),
-        real("cross_entropy", "nats", "L_CE, next-token cross-entropy on the full logits"),
+        real(
+            "cross_entropy",
+            "nats",
+            "L_CE on the full logits; empty in a retrofit, which has none",
+            True,
+        ),
         real(
             "reconstruction",
             "number",
@@ -38,7 +43,7 @@ TRAINING_LOG = TableSpec(
         ),
         real("weight_scale", "share", "Ramp of the bank's loss weights"),
         real("learning_rate", "number", "Learning rate of the backbone"),
-        real("gradient_norm", "number", "Gradient norm before clipping"),
+        real("gradient_norm", "number", "Gradient norm before clipping; empty in a retrofit", True),
         count("tokens_seen", "Tokens trained on so far"),
         real("seconds", "seconds", "Wall time of the step"),
     ),
