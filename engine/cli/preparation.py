@@ -93,7 +93,7 @@ def prepare(wanted: Preparation) -> None:
     for sentence in sentences:
         logger.warning("%s", sentence)
     _tell("incomplete" if sentences else "done", "", sentences)
-    logger.info("The demo is prepared.")
+    logger.info("The demo is prepared%s.", ", with what is said above" if sentences else "")
 
 
 def _interrupt(*_: object) -> None:
