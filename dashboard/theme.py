@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import plotly.graph_objects as go
@@ -84,6 +85,14 @@ def category_colours(names: list[str], rest: str) -> dict[str, str]:
 
 def layout(dark: bool, *, height: int = 280, **changes: Any) -> go.Layout:
     """Plotly layout shared by every figure; `changes` go on top."""
+    if isinstance(title := changes.get("title"), dict) and "subtitle" in title:
+        changes["title"] = _two_lines(title, palette(dark))
+    return go.Layout(template=_template(dark), height=height, **changes)
+
+
+@lru_cache(maxsize=2)
+def _template(dark: bool) -> go.layout.Template:
+    """Fonts, grid, margins and hover labels of one theme."""
     colours = palette(dark)
     axis = {
         "gridcolor": colours.grid,
@@ -93,7 +102,7 @@ def layout(dark: bool, *, height: int = 280, **changes: Any) -> go.Layout:
         "title": {"font": {"color": colours.muted, "size": 12}, "standoff": 8},
         "automargin": True,
     }
-    template = go.layout.Template(
+    return go.layout.Template(
         layout={
             "font": {"family": FONT, "color": colours.text, "size": 13},
             "paper_bgcolor": "rgba(0,0,0,0)",
@@ -128,9 +137,6 @@ def layout(dark: bool, *, height: int = 280, **changes: Any) -> go.Layout:
             },
         }
     )
-    if isinstance(title := changes.get("title"), dict) and "subtitle" in title:
-        changes["title"] = _two_lines(title, colours)
-    return go.Layout(template=template, height=height, **changes)  # pyright: ignore[reportArgumentType]
 
 
 def _two_lines(title: dict[str, Any], colours: Palette) -> dict[str, Any]:

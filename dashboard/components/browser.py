@@ -1,5 +1,8 @@
 """Left half of the Prototypes page: map and table over the same filtered rows."""
 
+import zlib
+
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -82,13 +85,12 @@ def selection_bar(ref: data.RunRef, found: filters.Filtered, picked: tuple[int, 
         st.switch_page(page, query_params={"run": ref.name, "set": ids})
 
 
-def table_panel(rows: pd.DataFrame, chosen: int, signature: str) -> None:
+def table_panel(rows: pd.DataFrame, chosen: int) -> None:
     """The table; a row click chooses the prototype of the card.
 
     Args:
         rows: Rows in order.
         chosen: Prototype of the card.
-        signature: Changes whenever rows or order do, so that no old selection is read.
     """
     extra = ["fires"] if "fires" in rows else []
     columns = [
@@ -102,9 +104,11 @@ def table_panel(rows: pd.DataFrame, chosen: int, signature: str) -> None:
     ]
     shown = rows[columns].assign(firing_rate=rows["firing_rate"] * 100)
     ids = shown["prototype"].tolist()
+    # The key changes whenever rows or order do, so that no old selection is read.
+    signature = zlib.crc32(shown["prototype"].to_numpy(np.int32).tobytes())
     event = st.dataframe(
         shown,
-        key=f"table_{signature}",
+        key=f"table_{signature:08x}",
         hide_index=True,
         height=330,
         row_height=30,

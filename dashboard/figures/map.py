@@ -184,30 +184,36 @@ def _log_ticks(values: np.ndarray) -> dict[str, object]:
 def _groups(
     frame: pd.DataFrame, column: str, c: theme.Palette
 ) -> tuple[dict[str, object], list[tuple[str, float, float, str]]]:
-    names = frame[column].fillna("none")
-    ordered = names.value_counts().index.tolist()
-    shades = theme.category_colours(ordered, c.rest)
-    labels = []
-    spread = float(frame[["x", "y"]].std().mean())
-    for name in ordered[:_NAMED]:
-        part = frame[names == name]
-        x, y = _medoid(part)
-        # A name in the middle of a group says where it is only if the group is in one place.
-        if np.median(np.hypot(part["x"] - x, part["y"] - y)) > _COMPACT * spread:
-            continue
-        labels.append((str(name), x, y, shades[name]))
-    palette = list(dict.fromkeys(shades[n] for n in ordered)) or [c.rest]
-    codes = names.map({n: palette.index(shades[n]) for n in ordered}).to_numpy(np.float32)
+    codes, found = pd.factorize(frame[column].fillna("none"))
+    sizes = np.bincount(codes, minlength=len(found))
+    order = np.argsort(-sizes, kind="stable")
+    shades = theme.category_colours([str(found[i]) for i in order], c.rest)
+    palette = list(dict.fromkeys(shades.values())) or [c.rest]
+    place = np.array([palette.index(shades[str(name)]) for name in found], dtype=np.float32)
     top = max(1, len(palette) - 1)
     steps: list[list[object]] = []
     for i, shade in enumerate(palette):
         steps += [[max(0.0, (i - 0.5) / top), shade], [min(1.0, (i + 0.5) / top), shade]]
-    marker = {"color": codes, "colorscale": steps, "cmin": 0, "cmax": top, "showscale": False}
+    marker: dict[str, object] = {
+        "color": place[codes] if len(found) else codes,
+        "colorscale": steps,
+        "cmin": 0,
+        "cmax": top,
+        "showscale": False,
+    }
+    xy = frame[["x", "y"]].to_numpy(np.float64)
+    named = [(str(found[i]), xy[codes == i]) for i in order[:_NAMED]]
+    labels = [(name, *_medoid(part), shades[name]) for name, part in named if _compact(part, xy)]
     return marker, labels
 
 
-def _medoid(part: pd.DataFrame) -> tuple[float, float]:
+def _compact(part: np.ndarray, everything: np.ndarray) -> bool:
+    """Whether a group is in one place: only then does a name in its middle say where it is."""
+    distances = np.hypot(*(part - np.median(part, axis=0)).T)
+    return bool(np.median(distances) <= _COMPACT * everything.std(axis=0).mean())
+
+
+def _medoid(xy: np.ndarray) -> tuple[float, float]:
     """The point of the group nearest to its median: a label there lies on the group."""
-    xy = part[["x", "y"]].to_numpy(np.float64)
     nearest = int(((xy - np.median(xy, axis=0)) ** 2).sum(1).argmin())
     return float(xy[nearest, 0]), float(xy[nearest, 1])

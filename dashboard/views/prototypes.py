@@ -14,7 +14,6 @@ from dashboard.components.neighbours import neighbours
 from dashboard.components.own_text import own_text
 from dashboard.components.panel import panel
 from dashboard.components.prototypes_filter import filter_bar, no_match
-from engine.provenance import fingerprint
 
 
 def page() -> None:
@@ -47,7 +46,7 @@ def _browse(ref: data.RunRef, frame: pd.DataFrame) -> tuple[list[int], int]:
     if rows.empty:
         st.info(no_match(frame, wanted, texts), icon=":material/filter_alt_off:")
     else:
-        table_panel(rows, chosen, fingerprint(order)[:8])
+        table_panel(rows, chosen)
     selection_bar(ref, found, wanted.picked)
     return order, chosen
 
