@@ -72,13 +72,17 @@ def measure_coverage(evidence: Path, *, column: str) -> Measured:
     )
 
 
-def measure_collapse(evidence: Path) -> Measured:
-    """Participation ratio of the model's states over that of its dense twin's."""
+def measure_collapse(evidence: Path, *, twin_bank: str = "dense-kmeans") -> Measured:
+    """Participation ratio of the model's states over that of its dense twin's.
+
+    The row of `twin_bank` was measured on the twin's states. A retrofit's twin is the model it was
+    fitted to, whose states it leaves as they are: any row but the trained bank's will do.
+    """
     _, banks, setting = _coverage(evidence)
-    if "dense-kmeans" not in banks.index:
+    if twin_bank not in banks.index:
         raise CacheMissing(f"{evidence} has no row for the twin's states.")
     own = float(banks.at["trained", "participation_ratio"])
-    twin = float(banks.at["dense-kmeans", "participation_ratio"])
+    twin = float(banks.at[twin_bank, "participation_ratio"])
     facts = f"{setting}; participation ratio {own:.1f}, twin's {twin:.1f}"
     return Measured(value=own / twin, control={"own": own, "twin": twin}, setting=facts)
 
@@ -332,5 +336,16 @@ DEFINITIONS: list[ClaimDefinition] = [
         measure=partial(measure_sum, name="retrofit-exact", key="n_different"),
     ),
     *_bank_claims("retrofit-", RETROFIT, "SmolLM2-135M-Instruct with a fitted bank", _FIT),
+    ClaimDefinition(
+        id="prism.retrofit-collapse",
+        paper=OURS,
+        claim="The retrofit leaves the participation ratio of SmolLM2's states as it was.",
+        paper_value=None,
+        unit="ratio of participation ratios",
+        criterion="value >= 0.5",
+        evidence=f"{RETROFIT}/coverage.parquet",
+        command=_FIT,
+        measure=partial(measure_collapse, twin_bank="kmeans"),
+    ),
 ]
 """PRISM's claims but those on suppression, in the order of the ledger."""
