@@ -91,8 +91,8 @@ def say_table(headings: dict[str, str], rows: Iterable[tuple[str, ...]]) -> None
         table.add_column(heading, justify=side, no_wrap=number == 0)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    console = Console(highlight=False)
-    console.print(table, width=None if console.is_terminal else _FILE_WIDTH)
+    width = None if sys.stdout.isatty() else _FILE_WIDTH
+    Console(highlight=False, width=width).print(table)
 
 
 def digits(value: float | None) -> str:
