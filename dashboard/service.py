@@ -15,6 +15,7 @@ import streamlit as st
 
 from dashboard import data, examples
 from dashboard.data import RunRef
+from dashboard.figures.tokens import glyphs, veil
 from engine.errors import CacheMissing, CorpusError, PackageMissing
 
 
@@ -34,6 +35,8 @@ N_RANDOM = 3
 """Matched random sets drawn beside a suppression."""
 METER_TOKENS = 1024
 """Benign tokens the side-effect meter reads a set."""
+SENSITIVE = 0.5
+"""Classifier score from which a text is hidden until revealed."""
 SMALL_MODEL = 20_000_000
 """Parameters up to which a page generates without being asked."""
 _opening = threading.Lock()
@@ -219,6 +222,17 @@ def generate(ref: RunRef, prompt: str, draw: Draw, off: Off) -> "Iterator[Genera
         seed=draw.seed,
         sampler=Sampler(draw.temperature, draw.top_p),
         suppression=suppression(off),
+    )
+
+
+@st.cache_data(max_entries=512, show_spinner=False)
+def veiled(ref: RunRef, tokens_shown: tuple[str, ...]) -> tuple[str, ...]:
+    """Tokens as charts write them: one that the classifier takes for unwanted keeps its start."""
+    found = scores(ref, tokens_shown).classifier
+    values = found if found is not None else (0.0,) * len(tokens_shown)
+    return tuple(
+        veil(token) if value >= SENSITIVE else glyphs(token)
+        for token, value in zip(tokens_shown, values, strict=True)
     )
 
 

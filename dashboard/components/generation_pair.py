@@ -10,12 +10,10 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard import service
 from dashboard.components.facts import Fact, facts
 from dashboard.data import RunRef
-from dashboard.service import Draw, Off
+from dashboard.service import SENSITIVE, Draw, Off
 from dashboard.theme import number
 
 
-SENSITIVE = 0.5
-"""Classifier score from which a text is masked until revealed."""
 KEPT = 12
 """Finished texts a session remembers."""
 HEIGHT = 190

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from dashboard import service, state
-from dashboard.components.token_strip import Scale, TokenCell, token_strip
+from dashboard import examples, service, state
+from dashboard.components.panel import attempt
+from dashboard.components.token_strip import Scale, Strip, StripClick, TokenCell, token_strips
 from dashboard.data import RunRef
 from dashboard.figures.tokens import glyphs
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 SNIPPET_LENGTH = 240
 """Characters of a held-out text taken as a prompt."""
+FOLD = 240
+"""Tokens of a long prompt shown around the chosen one until the reader unfolds it."""
 DEPENDENT = ("position", "target", "against", "slice")
 """URL parameters that mean nothing once the prompt has changed."""
 
@@ -53,9 +56,9 @@ def prompt_box(ref: RunRef, prompts: dict[str, str]) -> str:
             forget()
 
     def held_out() -> None:
-        texts, _ = service.benign_texts(ref)
-        words = random.choice(texts)[:SNIPPET_LENGTH].rsplit(" ", 1)[0]
-        st.session_state["prompt"] = words
+        found, _ = attempt(service.benign_texts, ref)
+        texts = found[0] if found else examples.BENIGN
+        st.session_state["prompt"] = random.choice(texts)[:SNIPPET_LENGTH].rsplit(" ", 1)[0]
         forget()
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -116,22 +119,22 @@ def reading_strip(
         limit: Value of full intensity.
     """
 
-    def choose(position: int) -> None:
+    def choose(click: StripClick) -> None:
         for name in DEPENDENT:
             st.query_params.pop(name, None)
-        state.write(position=position)
+        state.write(position=click.position)
 
     shades = values.reindex(range(len(reading.tokens))).fillna(0.0)
     cells = [
         TokenCell(token.text, float(shade), title, token.position)
         for token, shade, title in zip(reading.tokens, shades, titles, strict=True)
     ]
-    token_strip(
-        cells,
+    token_strips(
+        [Strip(cells, focus=reading.position, selected=reading.position)],
         key=key,
         scale=scale,
         limit=limit,
         selectable=True,
-        selected=reading.position,
-        on_select=choose,
+        on_click=choose,
+        fold=FOLD,
     )

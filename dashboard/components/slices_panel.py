@@ -17,13 +17,14 @@ N_TOKENS = 15
 """Next tokens drawn."""
 N_OFFERED = 60
 """Next tokens offered as targets."""
-SHOWN = (4, 8, 12, 16, 32)
-"""How many slices are drawn on their own."""
 
 
-def next_token_panel(reading: Reading, likely: pd.DataFrame, targets: tuple[int, ...]) -> None:
+def next_token_panel(
+    ref: RunRef, reading: Reading, likely: pd.DataFrame, targets: tuple[int, ...]
+) -> None:
     """Bars of the most likely next tokens; a click makes one the target."""
     drawn = likely.head(N_TOKENS)
+    drawn = drawn.assign(shown=service.veiled(ref, tuple(drawn["token"])))
     key = "next_tokens"
     selected = chart(
         distribution.next_token_bars(drawn, is_dark(), targets),
@@ -72,10 +73,13 @@ def slices_panel(
     """The waterfall and the sum in words; a click on a slice makes it the `slice` of the link."""
     shown = st.session_state.get("shown", 12)
     explained = service.explain(ref, reading.prompt, reading.position, target, distractor, shown)
-    terms = slices.slice_sum(explained)
+    texts = (explained.target, explained.distractor or "")
+    first, second = service.veiled(ref, texts)
+    terms = slices.slice_sum(explained, first, second)
     key = "slices"
+    chosen = int(terms.rows["prototype"].iloc[0]) if selected is None else selected
     points = chart(
-        slices.waterfall(terms, is_dark(), selected),
+        slices.waterfall(terms, is_dark(), chosen),
         key=key,
         alt=slices.alt_text(terms),
         file_name=f"slices-{reading.position}",

@@ -12,7 +12,7 @@ from dashboard.components.panel import empty_state
 from dashboard.components.prompt_box import Reading
 from dashboard.data import RunRef
 from dashboard.figures import distribution, side_effects
-from dashboard.figures.tokens import glyphs, logit_text, probability_text
+from dashboard.figures.tokens import logit_text, probability_text
 from dashboard.service import N_RANDOM, Off
 from dashboard.theme import is_dark, number, percent
 
@@ -24,12 +24,13 @@ N_TOKENS = 10
 def distribution_panel(ref: RunRef, reading: Reading, off: Off, target: int | None) -> None:
     """Next-token distribution before and after, with the change in log-odds."""
     tokens = service.next_tokens(ref, reading.prompt, reading.position, N_TOKENS, off)
+    tokens = tokens.assign(shown=service.veiled(ref, tuple(tokens["token"])))
     shift = service.shift(ref, reading.prompt, reading.position, off)
     st.markdown(f"##### Next token after {reading.here}, before and after")
     row = tokens.iloc[0]
     if target is not None and (tokens["token_id"] == target).any():
         row = tokens[tokens["token_id"] == target].iloc[0]
-    name = glyphs(str(row["token"]))
+    name = str(row["shown"])
     facts(
         [
             Fact(
@@ -63,7 +64,9 @@ def distribution_panel(ref: RunRef, reading: Reading, off: Off, target: int | No
             "No prototype that is switched off is active at this token, so nothing changes here. "
             "Shaded tokens above are those where some are."
         )
-    export_buttons(tokens, name=f"next-token-{reading.position}", key="tokens_file")
+    export_buttons(
+        tokens.drop(columns="shown"), name=f"next-token-{reading.position}", key="tokens_file"
+    )
 
 
 def meter_panel(ref: RunRef, off: Off) -> None:

@@ -31,8 +31,13 @@ def token_choice(
         help_text: What the choice does.
     """
     names = {
-        int(i): f"{glyphs(t)}   {probability_text(p)}"
-        for i, t, p in zip(likely["token_id"], likely["token"], likely["probability"], strict=True)
+        int(i): f"{shown}   {probability_text(p)}"
+        for i, shown, p in zip(
+            likely["token_id"],
+            service.veiled(ref, tuple(likely["token"])),
+            likely["probability"],
+            strict=True,
+        )
     }
     current = state.read_int(parameter, default)
     if current is not None and current not in names:

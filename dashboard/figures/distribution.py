@@ -46,8 +46,10 @@ def next_token_bars(tokens: pd.DataFrame, dark: bool, targets: tuple[int, ...] =
         ],
         textposition="outside",
         cliponaxis=False,
-        customdata=tokens[["token_id", "logit"]].to_numpy(dtype=object),
-        hovertemplate="%{y}<br>probability %{x:.4f}<br>logit %{customdata[1]:.4f}<extra></extra>",
+        customdata=_hover(tokens),
+        hovertemplate=(
+            "%{customdata[1]}<br>probability %{x:.4f}<br>logit %{customdata[2]:.4f}<extra></extra>"
+        ),
     )
     top = float(tokens["probability"].max())
     figure.update_xaxes(title_text="Probability (beside it: share · logit)", tickformat=".0%")
@@ -82,8 +84,8 @@ def before_after_bars(tokens: pd.DataFrame, dark: bool) -> go.Figure:
         textposition="outside",
         cliponaxis=False,
         showlegend=False,
-        customdata=tokens[["token_id"]].to_numpy(dtype=object),
-        hovertemplate="%{y}<br>change in log-odds %{x:+.4f}<extra></extra>",
+        customdata=_hover(tokens),
+        hovertemplate="%{customdata[1]}<br>change in log-odds %{x:+.4f}<extra></extra>",
     )
     figure.update_layout(
         layout(
@@ -133,8 +135,8 @@ def _paired_bars(
             textposition="outside",
             textfont={"size": 10},
             cliponaxis=False,
-            customdata=tokens[["token_id"]].to_numpy(dtype=object),
-            hovertemplate=f"%{{y}} {name}<br>probability %{{x:.5f}}<extra></extra>",
+            customdata=_hover(tokens),
+            hovertemplate=f"%{{customdata[1]}} {name}<br>probability %{{x:.5f}}<extra></extra>",
         )
 
 
@@ -148,9 +150,23 @@ def _log_odds(probability: pd.Series) -> np.ndarray:
     return np.log(p) - np.log1p(-p)
 
 
+def _hover(tokens: pd.DataFrame) -> np.ndarray:
+    """What a bar carries: token id, the token written out, its logit."""
+    names = [escaped(glyphs(token)) for token in tokens["token"]]
+    return (
+        tokens[["token_id", "logit"]]
+        .assign(name=names)[["token_id", "name", "logit"]]
+        .to_numpy(dtype=object)
+    )
+
+
 def token_names(tokens: pd.DataFrame) -> list[str]:
-    """One distinct name per token: its glyphs, with the id where two tokens look the same."""
-    shown = [escaped(glyphs(token)) for token in tokens["token"]]
+    """One distinct name per token, with the id where two look the same.
+
+    A column `shown`, where there is one, is written instead of the token; hovering tells.
+    """
+    names = tokens["shown"] if "shown" in tokens else map(glyphs, tokens["token"])
+    shown = [escaped(name) for name in names]
     repeated = {name for name in shown if shown.count(name) > 1}
     return [
         f"{name} ({token_id})" if name in repeated else name
@@ -173,8 +189,8 @@ def _token_axis(figure: go.Figure, n_tokens: int, colours: Palette) -> None:
 def next_token_alt(tokens: pd.DataFrame) -> str:
     """The distribution in one sentence."""
     first = ", ".join(
-        f"'{glyphs(token)}' {probability_text(p)}"
-        for token, p in zip(tokens["token"][:5], tokens["probability"][:5], strict=True)
+        f"'{name}' {probability_text(p)}"
+        for name, p in zip(token_names(tokens)[:5], tokens["probability"][:5], strict=True)
     )
     return f"Bar chart of the {len(tokens)} most likely next tokens: {first}."
 
@@ -182,10 +198,9 @@ def next_token_alt(tokens: pd.DataFrame) -> str:
 def before_after_alt(tokens: pd.DataFrame) -> str:
     """Before and after in one sentence."""
     change = log_odds_change(tokens["probability"], tokens["probability_suppressed"])
+    names = token_names(tokens)
     order = np.argsort(-np.abs(change), kind="stable")[:3]
-    moved = ", ".join(
-        f"'{glyphs(tokens['token'].iloc[i])}' {change[i]:+.2f} nats of log-odds" for i in order
-    )
+    moved = ", ".join(f"'{names[i]}' {change[i]:+.2f} nats of log-odds" for i in order)
     return (
         f"Probability of {len(tokens)} tokens before and after suppression. "
         f"Largest changes: {moved}."

@@ -53,11 +53,20 @@ class SliceSum:
         return float(self.rows.loc[self.rows["kind"] == kind, "logit"].sum())
 
 
-def slice_sum(explained: "Decomposition") -> SliceSum:
+def slice_sum(
+    explained: "Decomposition", target: str | None = None, distractor: str | None = None
+) -> SliceSum:
     """Arrange a decomposition: its slices by falling size, the other prototypes, the residual.
 
-    With a distractor every logit is the target's minus the distractor's.
+    Args:
+        explained: With a distractor every logit is the target's minus the distractor's.
+        target: How the target is written; its glyphs when None.
+        distractor: How the distractor is written; its glyphs when None.
     """
+    first = target or glyphs(explained.target)
+    second = distractor or glyphs(explained.distractor or "")
+    if explained.distractor is None:
+        second = ""
     rows = explained.slices.assign(kind="prototype")
     rows = rows[["kind", "prototype", "label", "activation", "logit"]]
     extra = [_term("residual", "Residual", explained.residual)]
@@ -71,25 +80,18 @@ def slice_sum(explained: "Decomposition") -> SliceSum:
     return SliceSum(
         rows.assign(start=end - rows["logit"], end=end),
         total=explained.logit,
-        total_label=_total_label(explained),
+        total_label=f"‘{first}’ minus ‘{second}’" if second else f"Logit of ‘{first}’",
         gap=explained.gap_logit,
         relative_gap=explained.gap,
-        axis=_axis(explained),
+        axis=_axis(first, second),
     )
 
 
-def _axis(explained: "Decomposition") -> str:
-    if explained.distractor is None:
+def _axis(target: str, distractor: str) -> str:
+    if not distractor:
         return "Logits, running sum (blue + raises, orange − lowers)"
-    first, second = escaped(glyphs(explained.target)), escaped(glyphs(explained.distractor))
+    first, second = escaped(target), escaped(distractor)
     return f"Difference of logits, running sum (blue + for ‘{first}’, orange − for ‘{second}’)"
-
-
-def _total_label(explained: "Decomposition") -> str:
-    target = glyphs(explained.target)
-    if explained.distractor is None:
-        return f"Logit of ‘{target}’"
-    return f"‘{target}’ minus ‘{glyphs(explained.distractor)}’"
 
 
 def _term(kind: str, label: str, logit: float) -> dict[str, object]:

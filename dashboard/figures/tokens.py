@@ -10,6 +10,12 @@ def glyphs(token: str) -> str:
     return shown if len(shown) <= _LENGTH else shown[: _LENGTH - 1] + "…"
 
 
+def veil(token: str) -> str:
+    """A token that is not written out: its leading space and first letter, then dots."""
+    bare = token.lstrip()
+    return glyphs(token[: len(token) - len(bare)]) + bare[:1] + "•••"
+
+
 def escaped(text: str) -> str:
     """Text that Plotly draws as it is: it reads a small HTML dialect in labels."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

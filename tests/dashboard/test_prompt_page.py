@@ -6,10 +6,16 @@ from pathlib import Path
 import pytest
 
 from dashboard import data, service
-from tests.dashboard.live_pages import open_page, words
+from tests.dashboard.live_pages import open_page, scored, words
 
 
 PROMPT = "the dog sleeps by the river"
+
+
+@pytest.fixture(autouse=True)
+def _harmless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No scorer process in these tests: every text scores 0.1."""
+    monkeypatch.setattr(service, "scores", scored(0.1))
 
 
 def last_token(prompt: str) -> int:

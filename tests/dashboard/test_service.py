@@ -11,6 +11,7 @@ import pytest
 from dashboard import data, examples, service
 from dashboard.service import Draw, Off
 from engine.errors import CacheMissing
+from tests.dashboard.live_pages import scored
 
 
 PROMPT = "the dog sleeps by the river"
@@ -88,6 +89,16 @@ def test_side_effects_come_with_random_controls(ref: data.RunRef):
     assert effects["perplexity_before"].nunique() == 1
     assert effects["n_tokens"].nunique() == 1
     assert np.isfinite(effects[["kl", "perplexity_after", "touched_share"]]).all(axis=None)
+
+
+def test_an_unwanted_token_is_written_with_its_start_alone(
+    ref: data.RunRef, monkeypatch: pytest.MonkeyPatch
+):
+    """A chart shows no word that the classifier takes for unwanted; hovering tells it."""
+    monkeypatch.setattr(service, "scores", scored(0.9))
+    assert service.veiled(ref, (" dog", "x")) == ("·d•••", "x•••")
+    monkeypatch.setattr(service, "scores", scored(None))
+    assert service.veiled(ref, (" cat",)) == ("·cat",)
 
 
 def test_benign_text_falls_back_on_our_own_passages(ref: data.RunRef):

@@ -60,5 +60,5 @@ def test_before_and_after_show_both_and_the_signed_change(tokens: pd.DataFrame):
 
 def test_the_charts_have_a_text_for_screen_readers(tokens: pd.DataFrame):
     """It says what moved most."""
-    assert "'·a' 50.0%" in distribution.next_token_alt(tokens)
+    assert "'·a (4)' 50.0%" in distribution.next_token_alt(tokens)
     assert "-1.39 nats" in distribution.before_after_alt(tokens)
