@@ -140,7 +140,7 @@ def index_run(
     if writer.begin_stage(STAGE, identity):
         return open_run(path)
     logger.info("index of %s starts: %s", path.name, device.reason)
-    _check_vocabulary(model, tokens)
+    vocabulary = Vocabulary.load(tokenizer_path, _vocab_size(model, tokens))
     plan = plan_windows(
         opened.documents,
         np.diff(tokens.offsets) - 1,
@@ -148,7 +148,7 @@ def index_run(
         context=_context(model, config),
         seed=config.seed,
     )
-    work = Indexing(config, model, Vocabulary.load(tokenizer_path), tokens, plan, writer, progress)
+    work = Indexing(config, model, vocabulary, tokens, plan, writer, progress)
     scanned = {**source, "config": {name: settings[name] for name in SCANNED_BY}}
     if not writer.begin_stage(SCAN_STAGE, scanned):
         _finish_scan(work, scan(work))
@@ -193,13 +193,15 @@ def _context(model: PrismForCausalLM, config: IndexConfig) -> int:
     return max(2, min(config.context, int(limit)))
 
 
-def _check_vocabulary(model: PrismForCausalLM, tokens: TokenShards) -> None:
+def _vocab_size(model: PrismForCausalLM, tokens: TokenShards) -> int:
+    """Tokens the model can predict, the tokenizer's and perhaps more."""
     size = model.get_output_embeddings().weight.shape[0]
     if tokens.vocab_size > size:
         raise ConfigError(
             f"The tokenizer has {tokens.vocab_size} tokens and the model {size}; "
             "the folder's tokenizer.json belongs to another model."
         )
+    return int(size)
 
 
 def _write_index(work: Indexing) -> dict[str, float]:

@@ -45,9 +45,10 @@ class Vocabulary:
         return cls(kept, tuple(attributes), np.stack(columns, axis=1))
 
     @classmethod
-    def load(cls, tokenizer: Path) -> "Vocabulary":
-        """Read a `tokenizer.json`."""
-        return cls.of(token_texts(Tokenizer.from_file(str(tokenizer))))
+    def load(cls, tokenizer: Path, size: int) -> "Vocabulary":
+        """Read a `tokenizer.json`; ids up to the model's `size` that it lacks have no text."""
+        texts = token_texts(Tokenizer.from_file(str(tokenizer)))
+        return cls.of([*texts, *[""] * (size - len(texts))])
 
     def __len__(self) -> int:
         return len(self.texts)

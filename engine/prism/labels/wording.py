@@ -125,6 +125,8 @@ def token_name(text: str) -> str:
     """
     if _END.fullmatch(text):
         return "the end of the text"
+    if not text:
+        return "an unused token"
     if not text.strip():
         kind = "\n" if "\n" in text else text[:1]
         many = text.strip(" ") == "" and len(text) > 1

@@ -36,7 +36,7 @@ CONFIG = IndexConfig(
     n_signature=4,
     n_bins=10,
     n_neighbours=3,
-    shard_tokens=1_000,
+    shard_tokens=300,
     batch_size=7,
     device="cpu",
 )
@@ -224,7 +224,7 @@ def test_windows_show_the_activation_of_their_prototype_at_every_token(indexed):
         assert row.position - row.window_start <= CONFIG.window_before
 
 
-@pytest.mark.parametrize("settings", [{"shard_tokens": 313}, {"batch_size": 3}])
+@pytest.mark.parametrize("settings", [{"shard_tokens": 997}, {"batch_size": 3}])
 def test_tables_do_not_depend_on_shards_or_batches(indexed, run, settings):
     """How the work was cut says nothing about the text."""
     index_run(run, changed(**settings))
