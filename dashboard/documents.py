@@ -1,14 +1,18 @@
 """Text of documents and tokens, read from the rebuilt corpus; never kept, never shipped."""
 
 import threading
+import time
 
 import streamlit as st
 
 from engine import store
+from engine.config import cache_root
 from engine.errors import CorpusError
 from engine.snippets import SnippetReader, tokenizer_of, vocabulary_texts
 
 
+BUILDING_SECONDS = 20
+"""A corpus with a file younger than this is being built."""
 _lock = threading.Lock()
 """A reader keeps tokenised documents; sessions are threads."""
 
@@ -64,6 +68,16 @@ def token_texts(path: str) -> list[str]:
 def token_text(texts: list[str], token_id: int) -> str:
     """Text of one token; its id in brackets where the vocabulary has no such token."""
     return texts[token_id] if 0 <= token_id < len(texts) else f"[{token_id}]"
+
+
+def build_status(path: str) -> tuple[int, int, bool]:
+    """Domains of the run's corpus that are built, how many it has, whether a build is running."""
+    manifest = store.open_run(path).manifest
+    folder = cache_root() / "corpus" / corpus_name(path) / "domains"
+    done = len(list(folder.glob("[!.]*.json")))
+    young = [f for f in folder.glob("*") if time.time() - f.stat().st_mtime < BUILDING_SECONDS]
+    total = len(manifest.get("corpus", {}).get("domains", {}))
+    return done, max(total, done), bool(young)
 
 
 def corpus_ready(path: str) -> bool:

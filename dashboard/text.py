@@ -9,10 +9,11 @@ _COMMAND = re.compile(r"`((?:headwater|make|pip|python)\b[^`]*)`")
 NO_RUNS_TITLE = "No runs yet"
 NO_RUNS = (
     "There is no run to show yet. A run appears here once a model has been trained and indexed; "
-    "the commands below make a small one on two cores."
+    "the first command below prepares the one that ships, the others make one of your own."
 )
 NO_RUNS_COMMAND = (
-    "headwater corpus build --preset small\n"
+    "headwater demo\n\n"
+    "headwater corpus build small\n"
     "headwater train --corpus small --run first\n"
     "headwater index --run first"
 )
@@ -32,6 +33,13 @@ def any_of(choice: str) -> str:
 def missing_table(table: str, run: str) -> str:
     """What a panel says when the run lacks its table."""
     return f"This run has no table {table}; make it with: headwater index --run {run}"
+
+
+def build_status(done: int, total: int, running: bool) -> str:
+    """How far the rebuilding of a corpus is."""
+    if running:
+        return f"It is being rebuilt: {done} of {total} domains are done; this page looks again."
+    return f"{done} of {total} domains are built." if done else "It has not been built."
 
 
 def no_document(document: int) -> str:
@@ -145,4 +153,4 @@ def corpus_command(manifest: dict[str, Any]) -> str:
     """The command that rebuilds the corpus of a run."""
     corpus = manifest.get("corpus", {})
     name = corpus.get("preset") or corpus.get("name") or "small"
-    return f"headwater corpus build --preset {name}"
+    return f"headwater corpus build {name}"

@@ -47,7 +47,7 @@ def neighbours(
         rows = rows[rows["band"] == 0]
     windows, problem = attempt(documents.windows, ref.path, _wanted(rows))
     if windows is None:
-        _ids_only(rows, problem or "", key)
+        _ids_only(ref.path, rows, problem or "", key)
         return
     strips = _strips(rows, windows, prototype, links)
     token_strips(
@@ -90,7 +90,8 @@ def _strips(
                 cells,
                 tag=str(row["domain"]),
                 heading=str(row["source"]),
-                note=f"{row['activation']:.3f} at {int(row['position']):,}",
+                note=f"{row['activation']:.3f} at {int(row['position']):,}"
+                + ("" if window is not None else " · not in the corpus on this machine"),
                 focus=int(row["position"]) - start,
                 masked=sensitive(row["domain"], prototype),
                 key=f"{band}-{int(row['rank'])}",
@@ -126,9 +127,20 @@ def _clicked(click: StripClick, rows: pd.DataFrame) -> None:
         state.write(mark=f"{value:.4f}" if value > 0 else None)
 
 
-def _ids_only(rows: pd.DataFrame, problem: str, key: str) -> None:
+@st.fragment(run_every="10s")
+def _waiting(path: str, problem: str) -> None:
+    """Says why there is no text and how far it is; shows the text once it is there."""
+    ready, _ = attempt(documents.corpus_ready, path)
+    if ready:
+        st.rerun()
+    status, _ = attempt(documents.build_status, path)
+    said = text.build_status(*status) if status else ""
+    st.info(f"{text.TEXT_NOT_HERE} {problem} {said}", icon=":material/hourglass_empty:")
+
+
+def _ids_only(path: str, rows: pd.DataFrame, problem: str, key: str) -> None:
     """What is known without the text: ids, places and activations."""
-    st.info(f"{text.TEXT_NOT_HERE} {problem}", icon=":material/hourglass_empty:")
+    _waiting(path, problem)
     shown = rows[["band", "rank", "activation", "domain", "source", "doc_id", "position"]]
     st.dataframe(
         shown,

@@ -156,12 +156,23 @@ def _banks(ref: data.RunRef) -> None:
     )
 
 
+def _label_scores(ref: data.RunRef) -> None:
+    rows = data.prototypes(ref)
+    chart(
+        figures.label_scores(rows, dark=theme.is_dark()),
+        key="label_scores",
+        alt=f"Label scores of {len(rows):,} prototypes beside those of random labels.",
+        file_name=f"{ref.name}-label-scores",
+    )
+
+
 _PICTURES = (
     ("training_log", _training),
     ("evaluations", _coverage_way),
     ("tradeoff", _tradeoff),
     ("coverage", _banks),
     ("validation_loss", _by_domain),
+    ("prototypes", _label_scores),
 )
 
 

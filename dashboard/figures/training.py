@@ -258,6 +258,64 @@ def loss_by_domain(frame: pd.DataFrame, *, dark: bool) -> go.Figure:
     return figure
 
 
+def label_scores(prototypes: pd.DataFrame, *, dark: bool) -> go.Figure:
+    """How well labels predict, beside the label of another prototype drawn at random.
+
+    Args:
+        prototypes: Rows of `prototypes`.
+        dark: Theme.
+    """
+    colours = theme.palette(dark)
+    edges = np.linspace(0, 1, 41)
+    middle = (edges[:-1] + edges[1:]) / 2
+    scored = prototypes[["label_score", "random_label_score"]].dropna()
+    figure = go.Figure(
+        layout=theme.layout(
+            dark,
+            title={
+                "text": "Label score",
+                "subtitle": {
+                    "text": f"n = {len(scored):,} of {len(prototypes):,} prototypes scored"
+                },
+            },
+            xaxis={"title": {"text": "balanced accuracy on held-out examples"}, "range": [0.2, 1]},
+            yaxis={"title": {"text": "prototypes"}},
+            showlegend=False,
+        )
+    )
+    looks = (
+        ("random_label_score", "random labels", colours.rest, "dot"),
+        ("label_score", "labels", colours.accent, "solid"),
+    )
+    for column, name, shade, dash in looks:
+        counts, _ = np.histogram(scored[column], edges)
+        figure.add_trace(
+            go.Scatter(
+                x=middle,
+                y=counts,
+                mode="lines",
+                line={"shape": "hvh", "width": 1.8, "color": shade, "dash": dash},
+                fill="tozeroy" if name == "labels" else None,
+                fillcolor=_faded(shade),
+                hovertemplate=f"{name}: %{{y:,}} near %{{x:.2f}}<extra></extra>",
+                name=name,
+            )
+        )
+        if len(scored):
+            figure.add_annotation(
+                x=float(scored[column].mean()), y=float(counts.max()), showarrow=False,
+                text=f"{name}, mean {scored[column].mean():.2f}", yanchor="bottom",
+                font={"size": 11, "color": shade},
+            )  # fmt: skip
+    return figure
+
+
+def _faded(colour: str) -> str:
+    """A `#rrggbb` colour at a fifth of its strength."""
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},0.2)"
+
+
 def _thinned(log: pd.DataFrame) -> pd.DataFrame:
     """At most `_POINTS` rows, evenly spaced."""
     if len(log) <= _POINTS:

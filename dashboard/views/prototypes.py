@@ -40,7 +40,8 @@ def _browse(ref: data.RunRef, frame: pd.DataFrame) -> tuple[list[int], int]:
     order = rows["prototype"].tolist()
     chosen = state.read_int("prototype", None, high=len(frame) - 1)
     if chosen is None:
-        chosen = _worked_example(frame)
+        searched = bool(order) and (fires is not None or bool(wanted.query))
+        chosen = order[0] if searched else _worked_example(frame)
     map_panel(found, chosen, wanted.picked)
     st.caption(f"{found.sentence(len(frame))} {text.MAP_HINT}")
     if rows.empty:

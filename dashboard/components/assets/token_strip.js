@@ -28,8 +28,8 @@ function add(parent, tag, className, text) {
   return element;
 }
 
-function write(element, text, glyphs) {
-  // Whitespace and control characters as faint glyphs; a newline also breaks the line.
+function write(element, text, glyphs, breaks) {
+  // Whitespace and control characters as faint glyphs; a newline breaks the line if `breaks`.
   let plain = "";
   const flush = () => {
     if (plain) element.appendChild(document.createTextNode(plain));
@@ -43,7 +43,7 @@ function write(element, text, glyphs) {
     }
     flush();
     add(element, "span", "glyph", glyphs[character] || "\u2426");
-    if (character === "\n") element.appendChild(document.createTextNode("\n"));
+    if (breaks && character === "\n") element.appendChild(document.createTextNode("\n"));
   }
   flush();
   if (text !== "" && text.trim() === "" && !text.includes("\n") && !text.includes("\t")) {
@@ -126,7 +126,7 @@ export default function (component) {
       if (strip.selected !== null && strip.selected === position) classes.push("chosen");
       if (data.scale === "signed" && cell.value < 0) classes.push("lowers");
       const element = add(box, "span", classes.join(" "));
-      write(element, cell.text, data.glyphs);
+      write(element, cell.text, data.glyphs, data.fold === 0);
       element.style.backgroundColor = shade(cell.value, data, mode);
       hover(element, cell);
       if (data.selectable) {

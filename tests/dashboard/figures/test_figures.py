@@ -141,12 +141,13 @@ def every_figure() -> list[go.Figure]:
         training.tradeoff(arms, dark=True),
         training.coverage_banks(banks, dark=False),
         training.loss_by_domain(losses, dark=True),
+        training.label_scores(map_frame().assign(random_label_score=0.5), dark=False),
         prototype.activation_histogram(histogram_frame(), dark=False),
         prototype.domain_bars(domains, dark=True),
     ]
 
 
-@pytest.mark.parametrize("place", range(8))
+@pytest.mark.parametrize("place", range(9))
 def test_every_figure_names_its_axis_and_its_n(place: int):
     """A number without a unit says nothing; a name of the data is never markup."""
     figure = every_figure()[place]
