@@ -207,7 +207,7 @@ class LiveEngine:
             _, activations, indices = self.model.bank(found)
             active = set(indices[0, 0][activations[0, 0] > 0].tolist())
             touched = tuple(sorted(active & set(suppression.prototypes)))
-            kl = float(divergence(before, after))
+            kl = float(divergence(*(x.double().log_softmax(-1) for x in (before, after))))
         return Shift(kl=kl, touched=touched)
 
     def _logits(
@@ -355,7 +355,8 @@ class LiveEngine:
 
     def _readings_of(self, texts: Sequence[str], max_tokens: int) -> list[Reading]:
         each = min(self.context, max(2, max_tokens // max(1, len(texts))))
-        ids = [self._reader.ids(text, "benign text")[:each] for text in texts]
+        # A token rarely holds more characters than this; the rest of a long text is not encoded.
+        ids = [self._reader.ids(text[: 32 * each], "benign text")[:each] for text in texts]
         readings = [read_text(self.model, part) for part in ids if len(part) > 1]
         if not readings:
             raise PromptError("The benign texts hold no two tokens to predict; pass longer texts.")

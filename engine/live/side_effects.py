@@ -44,9 +44,16 @@ def token_losses(
     parts = []
     for start in range(0, len(states), _ROWS):
         rows = slice(start, start + _ROWS)
-        logits = model.logits(states[rows]).double()
-        parts.append(torch.nn.functional.cross_entropy(logits, targets[rows], reduction="none"))
+        logs = log_probabilities(model, states[rows])
+        parts.append(-logs.gather(-1, targets[rows, None])[:, 0])
     return torch.cat(parts)
+
+
+def log_probabilities(
+    model: LiveModel, states: Float[Tensor, "pos d_model"]
+) -> Float[Tensor, "pos vocab"]:
+    """Log-probability of every token after each state, nats, in float64."""
+    return model.logits(states).double().log_softmax(-1)
 
 
 def measure(
@@ -68,9 +75,10 @@ def measure(
         touched += len(rows)
         for part in rows.split(_ROWS) if len(rows) else ():
             here = reading.found.at(part)
-            states = model.suppressed(here, mask, strength)
-            kl += float(divergence(model.logits(here.states), model.logits(states)).sum())
-            changed = token_losses(model, states[0], reading.targets[part])
+            old = log_probabilities(model, here.states[0])
+            new = log_probabilities(model, model.suppressed(here, mask, strength)[0])
+            kl += float(divergence(old, new).sum())
+            changed = -new.gather(-1, reading.targets[part, None])[:, 0]
             after += float((changed - reading.losses[part]).sum())
     return SideEffects(
         kl=kl / total,

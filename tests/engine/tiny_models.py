@@ -1,12 +1,19 @@
 """Tiny random models with a byte-level tokenizer, saved as folders and as runs."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import GPT2Config, GPT2LMHeadModel, GPTNeoXConfig, LlamaConfig, LlamaForCausalLM
+from transformers import (
+    GPT2Config,
+    GPTNeoXConfig,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedConfig,
+)
 
 from engine.config import LossWeights
 from engine.prism.configuration import PrismConfig
@@ -37,9 +44,9 @@ def tiny_tokenizer() -> Tokenizer:
     return tokenizer
 
 
-def llama_config(**changes: object) -> LlamaConfig:
+def llama_config(**changes: Any) -> LlamaConfig:
     """A decoder of pairwise different sizes."""
-    settings: dict[str, object] = {
+    settings: dict[str, Any] = {
         "vocab_size": VOCAB,
         "hidden_size": 24,
         "intermediate_size": 44,
@@ -85,7 +92,7 @@ def neox_config() -> GPTNeoXConfig:
     )
 
 
-def save_prism(folder: Path, backbone: object | None = None, seed: int = 3) -> Path:
+def save_prism(folder: Path, backbone: PreTrainedConfig | None = None, seed: int = 3) -> Path:
     """Write a random prototype model and its tokenizer."""
     torch.manual_seed(seed)
     config = PrismConfig.for_backbone(
@@ -103,14 +110,6 @@ def save_dense(folder: Path, seed: int = 5) -> Path:
     """Write a random model without a bank."""
     torch.manual_seed(seed)
     LlamaForCausalLM(llama_config()).eval().save_pretrained(folder)
-    tiny_tokenizer().save(str(folder / "tokenizer.json"))
-    return folder
-
-
-def save_gpt2(folder: Path) -> Path:
-    """Write a random GPT-2 without a bank."""
-    torch.manual_seed(7)
-    GPT2LMHeadModel(gpt2_config()).eval().save_pretrained(folder)
     tiny_tokenizer().save(str(folder / "tokenizer.json"))
     return folder
 
@@ -140,7 +139,7 @@ def prototypes_frame() -> pd.DataFrame:
     )
 
 
-def save_run(path: Path, *, corpus: dict[str, object] | None = None) -> Path:
+def save_run(path: Path, *, corpus: dict[str, Any] | None = None) -> Path:
     """Write an indexed run with a concept around a random prototype model."""
     writer = RunWriter.create(
         path, name=path.name, kind="prism", identity={"corpus": corpus or {"name": "nowhere"}}

@@ -27,7 +27,7 @@ STUDY = SuppressionStudy(generations=7, tokens=6, prompt_tokens=4, batch_size=3,
 class PlantedCorpus(Corpus):
     """Five unwanted documents, three of them held out, and one of another domain."""
 
-    name = "planted"
+    path = Path("planted")
     texts = (
         "the dog and the fox run over the river by the bank one two three",
         "words and numbers jump over the lazy valley and the quick dog sleeps",
@@ -96,8 +96,7 @@ def test_a_row_is_what_the_page_would_generate(run_path: Path):
         )
         assert row.tokens_touched == alone.tokens_touched
         assert row.n_tokens == alone.n_tokens
-        expected = engine.score([alone.text]).classifier
-        assert row.classifier_score == pytest.approx(expected[0])
+        assert engine.score([alone.text]).classifier == pytest.approx((row.classifier_score,))
 
 
 def test_a_stopped_study_goes_on_after_the_last_condition(
