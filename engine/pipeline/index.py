@@ -195,7 +195,7 @@ def _context(model: PrismForCausalLM, config: IndexConfig) -> int:
 
 def _vocab_size(model: PrismForCausalLM, tokens: TokenShards) -> int:
     """Tokens the model can predict, the tokenizer's and perhaps more."""
-    size = model.get_output_embeddings().weight.shape[0]
+    size = model.get_output_embeddings().get_parameter("weight").shape[0]
     if tokens.vocab_size > size:
         raise ConfigError(
             f"The tokenizer has {tokens.vocab_size} tokens and the model {size}; "

@@ -81,16 +81,13 @@ def plan_windows(
             "The corpus holds no training text to index; build it with more documents."
         )
     windows = _all_windows(usable, lengths[usable], context - 1)
-    order = _order(windows, seed)
-    windows = {name: values[order] for name, values in windows.items()}
+    windows = _rows(windows, _order(windows, seed))
     names = documents["domain"].to_numpy()
     domains = tuple(dict.fromkeys(names))
     domain_number = pd.Index(domains).get_indexer(names)
     domain = domain_number[windows["document"]]
-    kept = _within_budget(domain, windows["length"], domains, max_tokens)
-    windows = {name: values[kept] for name, values in windows.items()}
-    order = np.lexsort((windows["start"], windows["document"]))
-    windows = {name: values[order] for name, values in windows.items()}
+    windows = _rows(windows, _within_budget(domain, windows["length"], domains, max_tokens))
+    windows = _rows(windows, np.lexsort((windows["start"], windows["document"])))
     corpus_document, document = np.unique(windows["document"], return_inverse=True)
     rows = documents.iloc[corpus_document].reset_index(drop=True)
     rows["document"] = np.arange(len(rows), dtype=np.int32)
@@ -103,6 +100,11 @@ def plan_windows(
         windows["start"],
         windows["length"],
     )
+
+
+def _rows(windows: dict[str, Any], rows: Shaped[np.ndarray, " n"]) -> dict[str, Any]:
+    """Some of the windows, by index or mask."""
+    return {name: values[rows] for name, values in windows.items()}
 
 
 def _all_windows(

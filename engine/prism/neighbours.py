@@ -52,7 +52,7 @@ def nearest_prototypes(bank: Float[Tensor, "prototypes d_model"], n: int) -> Nea
 @torch.no_grad()
 def signatures(model: PrismForCausalLM, n: int) -> Signature:
     """Both ends of W p_i, the decoder's constant factor included and any head bias left out."""
-    head = model.get_output_embeddings().weight
+    head = model.get_output_embeddings().get_parameter("weight")
     n = min(n, len(head) // 2)
     found: list[tuple[Tensor, ...]] = []
     for start in range(0, len(model.prototypes), CHUNK // 4):

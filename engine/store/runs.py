@@ -91,7 +91,8 @@ class Run:
         """The command that runs, or resumes, a stage of this run."""
         if stage in _STUDIES:
             return f"headwater study {stage} --run {self.name}"
-        command = _first_stage(self.kind) if stage == "train" else stage
+        commands = {"train": _first_stage(self.kind), "scan": "index"}
+        command = commands.get(stage, stage)
         return f"headwater {command} --run {self.name}"
 
 

@@ -7,12 +7,13 @@ shortened, stripped of control characters and used as text alone.
 import json
 import logging
 import urllib.request
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from engine.corpus.documents import Progress, no_progress
 from engine.errors import ConfigError, EngineError
 from engine.prism.labels.label import Label
 from engine.prism.labels.predicates import balanced_accuracy
@@ -107,7 +108,7 @@ def label_by_endpoint(
     snippets: Sequence[Snippets],
     *,
     seed: int = 0,
-    progress: Callable[..., Iterable[int]] | None = None,
+    progress: Progress = no_progress,
 ) -> list[Label]:
     """A label of every prototype; a failed one says so and has no score.
 
@@ -117,7 +118,7 @@ def label_by_endpoint(
     numbers = range(len(snippets))
     names: list[tuple[str, str] | None] = []
     failures = 0
-    wrapped = numbers if progress is None else progress(numbers, label="Labels", total=len(numbers))
+    wrapped = progress(numbers, label="Labels", total=len(numbers))
     for number in wrapped:
         name = None
         if failures < GIVE_UP_AFTER and snippets[number].shown:

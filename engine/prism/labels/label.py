@@ -1,11 +1,12 @@
 """Label every prototype and score each label on contexts it was not chosen from."""
 
-from collections.abc import Callable, Iterable, Set as AbstractSet
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Int
 
+from engine.corpus.documents import Progress, no_progress
 from engine.prism.labels.choose import Inactive, choose_predicate
 from engine.prism.labels.contexts import Contexts, FeatureSpace
 from engine.prism.labels.predicates import Predicate, balanced_accuracy, holds
@@ -68,7 +69,7 @@ def label_prototypes(
     masked_tokens: AbstractSet[int] = frozenset(),
     unwanted: AbstractSet[int] = frozenset(),
     raised: Int[np.ndarray, "prototypes tokens"] | None = None,
-    progress: Callable[..., Iterable[int]] | None = None,
+    progress: Progress = no_progress,
 ) -> list[Label]:
     """Label all prototypes.
 
@@ -87,7 +88,7 @@ def label_prototypes(
     """
     n_prototypes = len(examples.first) - 1
     numbers = range(n_prototypes)
-    wrapped = numbers if progress is None else progress(numbers, label="Labels", total=n_prototypes)
+    wrapped = progress(numbers, label="Labels", total=n_prototypes)
     choice, test = _halves(space, examples, seed)
     predicates = [choice.choose(i) for i in wrapped]
     others = _others(predicates, seed)

@@ -111,7 +111,7 @@ def _in_class(members: frozenset[str]) -> Test:
 
 
 def _word_tests() -> list[tuple[Attribute, Test]]:
-    tests = [
+    tests: list[tuple[Attribute, Test]] = [
         (Attribute("a code keyword", words.CATEGORY_CODE), lambda t: t.strip() in words.CODE_ONLY)
     ]
     for phrase, category, members in words.WORD_CLASSES:
