@@ -148,6 +148,11 @@ from which corpus, tokenizer and settings it was made. The **check** compares ev
 hash, every table with the contract, and every reference with its target.
 """
 
+DENSE = (
+    "This run is a dense twin: the same model without prototypes, trained for comparison. Choose "
+    "another run in the sidebar."
+)
+
 
 def corpus_command(manifest: dict[str, Any]) -> str:
     """The command that rebuilds the corpus of a run."""

@@ -19,6 +19,8 @@ def holds(run: store.Run) -> None:
     domains = corpus.get("domains", {})
     model = manifest.get("model", {})
     tables = run.tables
+    n_documents = sum(d["n_documents"] for d in domains.values())
+    n_bytes = sum(d["n_bytes"] for d in domains.values())
     tokens = tables.get("token_residuals", {}).get("rows")
     facts(
         [
@@ -27,9 +29,11 @@ def holds(run: store.Run) -> None:
             Fact(
                 "Prototypes", theme.count(tables.get("prototypes", {}).get("rows")), "", text.BANK
             ),
-            Fact("Corpus", str(corpus.get("name", "–")), f"{len(domains)} domains"),
-            Fact("Documents", theme.count(sum(d["n_documents"] for d in domains.values()))),
-            Fact("Text", theme.bytes_text(sum(d["n_bytes"] for d in domains.values()))),
+            Fact(
+                "Corpus", str(corpus.get("name", "–")), f"{len(domains)} domains" if domains else ""
+            ),
+            Fact("Documents", theme.count(n_documents or None)),
+            Fact("Text", theme.bytes_text(n_bytes) if n_bytes else "–"),
             Fact("Tokens indexed", theme.count(tokens)),
             Fact("Made", str(manifest.get("created", ""))[:10]),
         ]

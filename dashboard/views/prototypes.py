@@ -12,15 +12,24 @@ from dashboard.components.dialogs import open_dialogs
 from dashboard.components.facts import page_head
 from dashboard.components.neighbours import neighbours
 from dashboard.components.own_text import own_text
-from dashboard.components.panel import panel
+from dashboard.components.panel import empty_state, panel
 from dashboard.components.prototypes_filter import filter_bar, no_match
+
+
+N_TOP = 6
+"""Strongest tokens a card shows at first."""
+N_TOP_ALL = 1000
+"""More than any index keeps."""
 
 
 def page() -> None:
     """Draw the page; it opens on the prototype whose label is best supported."""
     ref = data.current()
-    frame = data.prototypes(ref)
     page_head("Prototypes", text.PROTOTYPES, text.PROTOTYPES_HOW)
+    if data.run_of(ref).kind == "dense":
+        empty_state(text.DENSE)
+        return
+    frame = data.prototypes(ref)
     left, right = st.columns([9, 11], gap="medium")
     with left, st.container(key="browser"):
         order, chosen = _browse(ref, frame)
@@ -93,6 +102,7 @@ def _card(ref: data.RunRef, prototype: pd.Series) -> None:
     open_dialogs(ref, prototype)
     card_head(prototype)
     card_figures(ref, prototype, key="card")
-    neighbours(ref, prototype, key="card")
+    everything = st.toggle("Show every strongest token kept", key="more", bind="query-params")
+    neighbours(ref, prototype, key="card", n_top=N_TOP_ALL if everything else N_TOP)
     own_text(ref, prototype)
     nearest_table(ref, chosen, key="card")

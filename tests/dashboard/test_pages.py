@@ -87,10 +87,11 @@ def test_a_dropped_parameter_is_said_in_one_sentence(synthetic_run: Path):
 def test_the_state_of_the_prototypes_page_survives_a_round_trip(synthetic_run: Path):
     """What a reader chose is in the URL, and the URL alone brings it back.
 
-    The browser, absent here, writes bound widgets to the URL; the page writes the rest.
+    The browser, absent here, writes bound widgets to the URL, choices by the words on screen; the
+    page writes the rest.
     """
     assert synthetic_run.is_dir()
-    link = {"q": "words", "sort": "firing_rate", "score": "0.3", "colour": "label_score"}
+    link = {"q": "words", "sort": "Firing rate", "score": "0.3", "colour": "Label score"}
     first = open_page("prototypes", **link)
     first.button(key="go_next").click().run()
     kept = {k: v[0] if isinstance(v, list) else v for k, v in first.query_params.items()}
