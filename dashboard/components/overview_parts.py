@@ -20,15 +20,14 @@ def holds(run: store.Run) -> None:
     model = manifest.get("model", {})
     tables = run.tables
     n_documents = sum(d["n_documents"] for d in domains.values())
+    n_prototypes = tables.get("prototypes", {}).get("rows")
     n_bytes = sum(d["n_bytes"] for d in domains.values())
     tokens = tables.get("token_residuals", {}).get("rows")
     facts(
         [
             Fact("Run", run.name, text.KINDS.get(run.kind, run.kind)),
             Fact("Parameters", theme.count(model.get("n_parameters") or None)),
-            Fact(
-                "Prototypes", theme.count(tables.get("prototypes", {}).get("rows")), "", text.BANK
-            ),
+            Fact("Prototypes", theme.count(n_prototypes), "", text.BANK),
             Fact(
                 "Corpus", str(corpus.get("name", "–")), f"{len(domains)} domains" if domains else ""
             ),
