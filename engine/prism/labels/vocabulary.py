@@ -45,7 +45,7 @@ class Vocabulary:
         return cls(kept, tuple(attributes), np.stack(columns, axis=1))
 
     @classmethod
-    def load(cls, tokenizer: Path, size: int) -> "Vocabulary":
+    def load(cls, tokenizer: Path, size: int = 0) -> "Vocabulary":
         """Read a `tokenizer.json`; ids up to the model's `size` that it lacks have no text."""
         texts = token_texts(Tokenizer.from_file(str(tokenizer)))
         return cls.of([*texts, *[""] * (size - len(texts))])
