@@ -62,7 +62,7 @@ def settle(page: Page, timeout: float = 240) -> float:
             '[data-testid="stStatusWidget"], [data-testid="stSkeleton"], .stSpinner, '
             '[data-testid="stAppSkeleton"]'
         ).count()
-        ready = page.locator(DRAWN).count() > 3
+        ready = page.locator(DRAWN).count() > 1
         still = still + 1 if ready and not busy else 0
         page.wait_for_timeout(200)
     page.wait_for_timeout(500)

@@ -1,7 +1,7 @@
 """One way to draw a figure: no toolbar clutter, a name for screen readers, saved as SVG or PNG."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -9,6 +9,7 @@ import streamlit as st
 from dashboard import state
 
 
+Mode = Literal["points", "box", "lasso"]
 FORMATS = ("svg", "png")
 
 
@@ -18,7 +19,7 @@ def chart(
     key: str,
     alt: str,
     file_name: str,
-    select: Iterable[str] = (),
+    select: Iterable[Mode] = (),
 ) -> tuple[int, ...]:
     """Draw `figure`; returns the ids in `customdata` of what the reader selected.
 
@@ -31,19 +32,17 @@ def chart(
     """
     modes = tuple(select)
     chosen = st.session_state.get("figures", "svg")
+    config = _config(file_name, modes, chosen if chosen in FORMATS else "svg")
+    if not modes:
+        st.plotly_chart(figure, key=key, alt=alt, theme=None, config=config)
+        return ()
     st.plotly_chart(
-        figure,
-        key=key,
-        alt=alt,
-        theme=None,
-        on_select="rerun" if modes else "ignore",
-        selection_mode=modes or ("points",),
-        config=_config(file_name, modes, chosen if chosen in FORMATS else "svg"),
+        figure, key=key, alt=alt, theme=None, on_select="rerun", selection_mode=modes, config=config
     )
-    return state.selected_ids(st.session_state.get(key)) if modes else ()
+    return state.selected_ids(st.session_state.get(key))
 
 
-def _config(file_name: str, modes: tuple[str, ...], form: str) -> dict[str, Any]:
+def _config(file_name: str, modes: tuple[Mode, ...], form: str) -> dict[str, Any]:
     buttons: list[list[str]] = [["toImage"]]
     if "lasso" in modes:
         buttons = [

@@ -71,12 +71,15 @@ def _wanted(rows: pd.DataFrame) -> tuple[tuple[str, int, int], ...]:
 def _strips(
     rows: pd.DataFrame, windows: list[list[str] | None], prototype: pd.Series, links: bool
 ) -> list[Strip]:
-    ranges = rows.groupby("band")["activation"].agg(["min", "max"])
+    ranges = {
+        int(str(band)): (float(part.min()), float(part.max()))
+        for band, part in rows.groupby("band")["activation"]
+    }
     strips = []
     last = -1
     for row, window in zip(rows.to_dict("records"), windows, strict=True):
         band = int(row["band"])
-        title = _band_title(band, ranges.loc[band]) if band != last else ""
+        title = _band_title(band, *ranges[band]) if band != last else ""
         last = band
         values = [float(v) for v in row["window_activations"]]
         start = int(row["window_start"])
@@ -102,10 +105,10 @@ def _strips(
     return strips
 
 
-def _band_title(band: int, span: pd.Series) -> str:
+def _band_title(band: int, low: float, high: float) -> str:
     if band == 0:
         return "Strongest tokens"
-    return f"Quantile band {band}: activation {span['min']:.3f} to {span['max']:.3f}"
+    return f"Quantile band {band}: activation {low:.3f} to {high:.3f}"
 
 
 def _clicked(click: StripClick, rows: pd.DataFrame) -> None:

@@ -36,7 +36,7 @@ def own_text(ref: data.RunRef, prototype: pd.Series) -> None:
     ]
     token_strip(cells, key="own_strip", limit=float(prototype["max_activation"]) or None)
     active = int((frame["activation"] > 0).sum())
-    best = frame.loc[frame["similarity"].idxmax()]
+    best = frame.iloc[int(frame["similarity"].to_numpy().argmax())]
     st.caption(
         f"Active on {active} of {len(frame)} tokens; largest cosine "
         f"{theme.signed(float(best['similarity']))} at position {int(best['position'])}."

@@ -106,9 +106,9 @@ def legend(frame: pd.DataFrame, colour: str, *, dark: bool) -> list[tuple[str, s
     """Name, colour and size of each group of the map, the largest first; empty for numbers."""
     if colour not in ("category", "top_domain"):
         return []
-    sizes = frame[colour].fillna("none").value_counts()
-    shades = theme.category_colours(sizes.index.tolist(), theme.palette(dark).rest)
-    return [(str(name), shades[name], int(n)) for name, n in sizes.items()]
+    sizes = {str(k): int(n) for k, n in frame[colour].fillna("none").value_counts().items()}
+    shades = theme.category_colours(list(sizes), theme.palette(dark).rest)
+    return [(name, shades[name], n) for name, n in sizes.items()]
 
 
 def _veil(colours: theme.Palette) -> str:

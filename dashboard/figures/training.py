@@ -21,13 +21,14 @@ def loss_curve(log: pd.DataFrame, evaluations: pd.DataFrame, *, dark: bool) -> g
     """
     colours = theme.palette(dark)
     thin = _thinned(log)
+    span = _loss_range(thin)
     smooth = thin["cross_entropy"].ewm(span=25).mean()
     figure = go.Figure(
         layout=theme.layout(
             dark,
             title={"text": "Loss while training", "subtitle": {"text": f"n = {len(log):,} steps"}},
             xaxis={"title": {"text": "tokens seen"}, "exponentformat": "SI"},
-            yaxis={"title": {"text": "cross-entropy (nats per token)"}, "range": _loss_range(thin)},
+            yaxis={"title": {"text": "cross-entropy (nats per token)"}, "range": span},
             showlegend=False,
             margin={"l": 8, "r": 84, "t": 54, "b": 8},
         )
@@ -67,7 +68,7 @@ def loss_curve(log: pd.DataFrame, evaluations: pd.DataFrame, *, dark: bool) -> g
             )
         )
         ends.append((float(evaluations["validation_loss"].iloc[-1]), "held out", colours.accent))
-    low, high = figure.layout.yaxis.range or (0.0, float(thin["cross_entropy"].max()))
+    low, high = span or (0.0, float(thin["cross_entropy"].max()))
     _label_apart(figure, ends, 0.09 * (high - low))
     return figure
 

@@ -66,8 +66,8 @@ def _worked_example(frame: pd.DataFrame) -> int:
     least = max(0.05, float(frame["unwanted_share"].quantile(0.2)))
     calm = frame[(frame["unwanted_share"] <= least) & frame["firing_rate"].between(1e-4, 3e-2)]
     pool = calm if len(calm) else frame
-    best = pool["label_score"].fillna(0) - pool["random_label_score"].fillna(0.5)
-    return int(pool.loc[best.idxmax(), "prototype"])
+    gain = pool["label_score"].fillna(0) - pool["random_label_score"].fillna(0.5)
+    return int(pool["prototype"].iloc[int(gain.to_numpy().argmax())])
 
 
 def _go(order: list[int], chosen: int, by: int | None) -> None:

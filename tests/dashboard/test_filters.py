@@ -1,5 +1,7 @@
 """What is shown, what is hidden and by what."""
 
+from typing import Any
+
 import pandas as pd
 import pytest
 
@@ -26,7 +28,7 @@ def frame() -> pd.DataFrame:
     return rows
 
 
-def shown(frame: pd.DataFrame, **wanted: object) -> list[int]:
+def shown(frame: pd.DataFrame, **wanted: Any) -> list[int]:
     texts = frame["label"].str.lower()
     return filters.apply(frame, Filters(**wanted), texts).shown["prototype"].tolist()
 

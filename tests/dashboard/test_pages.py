@@ -30,7 +30,7 @@ def open_page(page: str, **parameters: str) -> AppTest:
 def words(app: AppTest) -> str:
     """Everything an element of the page says."""
     kinds = ("markdown", "caption", "text", "code", "info", "warning", "success", "error")
-    return "\n".join(str(e.value) for kind in kinds for e in app.get(kind) if hasattr(e, "value"))
+    return "\n".join(str(getattr(e, "value", "")) for kind in kinds for e in app.get(kind))
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -1,5 +1,7 @@
 """Figures as data: every one has units, survives hostile names, carries ids."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
@@ -10,6 +12,14 @@ from dashboard.figures.map import COLOURS, prototype_map
 
 
 HOSTILE = "<script>alert(1)</script>"
+
+
+def layout(figure: go.Figure) -> Any:
+    return figure.layout
+
+
+def plain(figure: go.Figure) -> str:
+    return str(figure.to_json()).encode().decode("unicode_escape")
 
 
 def map_frame(n: int = 11) -> pd.DataFrame:
@@ -41,7 +51,7 @@ def test_the_map_carries_ids_and_no_markup(colour: str, dark: bool):
     assert points.type == "scattergl"
     assert list(points.customdata) == frame["prototype"].iloc[:7].tolist()
     assert list(points.selectedpoints) == [1, 2]
-    assert "<script>" not in figure.to_json().encode().decode("unicode_escape")
+    assert "<script>" not in plain(figure)
 
 
 def test_a_large_map_carries_no_text():
@@ -50,7 +60,7 @@ def test_a_large_map_carries_no_text():
     figure = prototype_map(
         frame, frame.iloc[:0], colour="category", chosen=None, picked=(), dark=False
     )
-    assert len(figure.to_json()) < 600_000
+    assert len(plain(figure)) < 600_000
 
 
 def histogram_frame() -> pd.DataFrame:
@@ -63,7 +73,7 @@ def test_the_bin_of_the_marked_token_stands_out():
     figure = prototype.activation_histogram(histogram_frame(), dark=False, value=0.55)
     colours = list(figure.data[0].marker.color)
     assert colours.count(colours[2]) == 1
-    assert "n = 14" in figure.layout.title.text
+    assert "n = 14" in layout(figure).title.text
 
 
 def test_a_signature_shows_sign_by_side_and_colour():
@@ -80,7 +90,7 @@ def test_a_signature_shows_sign_by_side_and_colour():
     figure = prototype.signature_bars(frame, dark=False, n=2)
     assert list(figure.data[0].x) == [3.0, 2.0, -2.0, -3.0]
     assert len(set(figure.data[0].marker.color)) == 2
-    assert "<script>" not in str(figure.layout.yaxis.ticktext)
+    assert "<script>" not in str(layout(figure).yaxis.ticktext)
 
 
 def every_figure() -> list[go.Figure]:
@@ -151,6 +161,6 @@ def every_figure() -> list[go.Figure]:
 def test_every_figure_names_its_axis_and_its_n(place: int):
     """A number without a unit says nothing; a name of the data is never markup."""
     figure = every_figure()[place]
-    assert figure.layout.xaxis.title.text
-    assert figure.layout.title.text
-    assert "<script>" not in figure.to_json().encode().decode("unicode_escape")
+    assert layout(figure).xaxis.title.text
+    assert layout(figure).title.text
+    assert "<script>" not in plain(figure)
