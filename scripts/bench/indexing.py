@@ -74,7 +74,7 @@ def _prepare(run: str, path: Path, rounds: int) -> tuple[Indexing, str]:
     )
     writer = RunWriter.create(path, name="Bench", kind=opened.kind, identity={})
     writer.begin_stage("index", {})
-    vocabulary = Vocabulary.load(tokenizer)
+    vocabulary = Vocabulary.load(tokenizer, tokens.vocab_size)
     return Indexing(config, model, vocabulary, tokens, plan, writer, _silent), corpus.name
 
 
