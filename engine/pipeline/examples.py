@@ -82,6 +82,10 @@ def _mix(values: UInt[np.ndarray, " n"]) -> UInt[np.ndarray, " n"]:
     return values ^ (values >> np.uint64(31))
 
 
+COARSE_CELLS = 2**22
+"""Cells of the histogram by which most pairs are dropped before sorting."""
+
+
 class SmallestPerGroup:
     """Keeps the `n` pairs with the smallest values of each group; ties go to the earlier pair."""
 
@@ -97,6 +101,7 @@ class SmallestPerGroup:
     ) -> None:
         """Offer pairs that stand after all earlier ones."""
         near = value <= self.limit[group]
+        near[near] = self._may_enter(group[near], value[near])
         groups = np.concatenate([self.group, group[near]])
         values = np.concatenate([self.value, value[near]])
         both = self.pairs.followed_by(pairs.take(near))
@@ -105,6 +110,20 @@ class SmallestPerGroup:
         self.group, self.value, self.pairs = groups[order], values[order], both.take(order)
         full = rank_within(self.group) == self.n - 1
         self.limit[self.group[full]] = self.value[full]
+
+    def _may_enter(
+        self, group: Int[np.ndarray, " m"], value: UInt[np.ndarray, " m"]
+    ) -> Bool[np.ndarray, " m"]:
+        """Pairs whose leading bits are among the `n` smallest of their group: cheap, and exact.
+
+        Nothing that the sort after it would keep is dropped; it sorts a few rows instead of all.
+        """
+        n_groups = len(self.limit)
+        bits = int(np.clip(np.log2(COARSE_CELLS / n_groups), 4, 12))
+        leading = (value >> np.uint32(32 - bits)).astype(np.int64)
+        counts = np.bincount((group << bits) | leading, minlength=n_groups << bits)
+        before = np.cumsum(counts.reshape(n_groups, -1), axis=1).ravel() - counts
+        return before[(group << bits) | leading] < self.n
 
 
 class TopPairs:

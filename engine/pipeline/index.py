@@ -29,14 +29,14 @@ from engine.pipeline.examples import (
     gather_examples,
     random_bits,
 )
-from engine.pipeline.index_concepts import concept_rows
+from engine.pipeline.index_concepts import concept_rows, typical_prototypes
 from engine.pipeline.index_examples import WindowActivations, late_positions, window_bounds
 from engine.pipeline.index_scan import ShardWindows, scan_shard, shard_windows
 from engine.pipeline.index_shards import (
     ACTIVATIONS,
     RESIDUALS,
     Shard,
-    read_shard,
+    ShardReader,
     shard_frames,
     shard_paths,
 )
@@ -71,6 +71,8 @@ SCANNED_BY = ("max_tokens", "context", "shard_tokens", "seed")
 """Settings the pass over the corpus depends on."""
 UNSEEN_CONTEXT = 8
 """Tokens at a window's start whose context the model mostly did not see."""
+INDEX_VERSION = 2
+"""Counts changes in what is made of the shards; an index of another version is made again."""
 UNCHANGED_BY = ("device", "batch_size")
 """Settings that change how fast an index is made, and not what it says."""
 
@@ -136,7 +138,7 @@ def index_run(
     tokens = tokenise_corpus(opened, load_tokenizer(tokenizer_path), progress)
     source = {"model": fingerprint_model(folder), "tokens": tokens.fingerprint}
     settings = {k: v for k, v in asdict(config).items() if k not in UNCHANGED_BY}
-    identity = {"config": settings, **source}
+    identity = {"version": INDEX_VERSION, "config": settings, **source}
     if writer.begin_stage(STAGE, identity):
         return open_run(path)
     logger.info("index of %s starts: %s", path.name, device.reason)
@@ -271,14 +273,14 @@ def summarise(work: Indexing) -> Summary:
     config, plan = work.config, work.plan
     slices = work.shard_slices()
     paths = shard_paths(work.writer.manifest, work.writer.path)
-    n_active = work.model.config.n_active
+    reader = ShardReader(paths, work.model.config.n_active)
     unwanted = plan.domains.index(UNWANTED) if UNWANTED in plan.domains else None
     statistics = PrototypeStatistics(work.n_prototypes, len(plan.domains), config.n_bins)
     top = TopPairs(config.n_top)
     sample = ContextSample(work.n_prototypes, config.seed)
     tally = TokenTally(work.tokens.vocab_size, unwanted)
     for index in work.progress(range(len(slices)), label="Counting", total=len(slices)):
-        shard, windows = read_shard(paths[index], n_active), work.windows(slices[index])
+        shard, windows = reader.read(index), work.windows(slices[index])
         pairs, domain = shard_pairs(shard), work.token_domain(shard)
         token = shard.entries().token
         statistics.update(pairs, domain[token], domain)
@@ -288,7 +290,7 @@ def summarise(work: Indexing) -> Summary:
     bands = statistics.bands(config.n_quantiles)
     banded = SmallestPerGroup(work.n_prototypes * config.n_quantiles, config.per_quantile)
     for index in work.progress(range(len(slices)), label="Quantiles", total=len(slices)):
-        pairs = shard_pairs(read_shard(paths[index], n_active))
+        pairs = shard_pairs(reader.read(index))
         banded.update(bands.groups(pairs), random_bits(pairs, config.seed), pairs)
     band, rank, chosen = gather_examples(top.pairs, banded.pairs, banded.group, config.n_quantiles)
     bounds = window_bounds(plan, chosen, before=config.window_before, after=config.window_after)
@@ -296,10 +298,10 @@ def summarise(work: Indexing) -> Summary:
     collected = WindowActivations(examples)
     contexts = ContextReader(sample, work.vocabulary)
     for index in work.progress(range(len(slices)), label="Contexts", total=len(slices)):
-        shard = read_shard(paths[index], n_active)
+        shard = reader.read(index)
         collected.read(shard)
         contexts.read(shard, work.windows(slices[index]), work.token_domain(shard))
-    return Summary(statistics, examples, collected, contexts, tally.masked())
+    return Summary(statistics, examples, collected, contexts, tally.masked(work.vocabulary))
 
 
 def shard_pairs(shard: Shard) -> Pairs:
@@ -327,13 +329,13 @@ def label(
         return endpoint_labels(
             work.config, work.vocabulary, work.plan, work.tokens, examples, work.progress
         )
-    concept = concept_rows(summary.statistics, work.plan.domains, UNWANTED)
+    unwanted = typical_prototypes(summary.statistics, work.plan.domains, UNWANTED)
     return label_prototypes(
         FeatureSpace(work.vocabulary, work.plan.domains),
         examples,
         seed=work.config.seed,
         masked_tokens=summary.masked_tokens,
-        unwanted=frozenset(np.asarray(concept["prototype"], np.int64).tolist()),
+        unwanted=unwanted,
         raised=raised,
         progress=work.progress,
     )

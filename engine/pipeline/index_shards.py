@@ -91,6 +91,30 @@ def read_shard(paths: tuple[Path, Path], n_active: int) -> Shard:
     return Shard(document, position, tokens["predicted"].to_numpy(), prototypes, activations)
 
 
+class ShardReader:
+    """Reads shards by number; as many as fit into `budget` bytes are kept for the next pass."""
+
+    def __init__(self, paths: list[tuple[Path, Path]], n_active: int, budget: int = 2**29) -> None:
+        self._paths = paths
+        self._n_active = n_active
+        self._left = budget
+        self._kept: dict[int, Shard] = {}
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def read(self, index: int) -> Shard:
+        """Shard `index`, from memory if an earlier pass left it there."""
+        if index in self._kept:
+            return self._kept[index]
+        shard = read_shard(self._paths[index], self._n_active)
+        size = shard.prototypes.nbytes + shard.activations.nbytes + 3 * shard.document.nbytes
+        if size <= self._left:
+            self._left -= size
+            self._kept[index] = shard
+        return shard
+
+
 def token_key(
     document: Int[np.ndarray, " n"], position: Int[np.ndarray, " n"]
 ) -> Int[np.ndarray, " n"]:

@@ -19,8 +19,8 @@ ACTIVE_CONTEXTS = 128
 INACTIVE_CONTEXTS = 24_000
 """Contexts drawn from all scanned tokens."""
 
-MASK_LIFT = 4.0
-"""A token this many times as frequent in unwanted texts as elsewhere is not shown in a role."""
+MASK_LIFT = 10.0
+"""Letters this many times as frequent in unwanted texts as elsewhere are not shown in a role."""
 
 
 class ContextSample:
@@ -116,8 +116,8 @@ class TokenTally:
         for row, rows in enumerate((inside, ~inside)):
             self.counts[row] += np.bincount(tokens[rows], minlength=self.counts.shape[1])
 
-    def masked(self) -> frozenset[int]:
-        """Tokens that are typical of unwanted texts."""
+    def masked(self, vocabulary: Vocabulary) -> frozenset[int]:
+        """Tokens with letters that are typical of unwanted texts."""
         inside, outside = self.counts
         if inside.sum() == 0:
             return frozenset()
