@@ -146,12 +146,12 @@ class PrismForCausalLM(PreTrainedModel, GenerationMixin):
         """Run the decoder, and the bank as far as something was asked of it.
 
         Args:
-            input_ids: token ids.
+            input_ids: token ids; `inputs_embeds` may take their place.
             attention_mask: 0 at padding, which counts in no loss.
             position_ids: positions, where they are not 0, 1, 2 ...
             cache: keys and values of earlier positions (also taken as `past_key_values`).
             inputs_embeds: embeddings in place of `input_ids`.
-            labels: the input's own tokens; the loss shifts them. -100 counts in no loss.
+            labels: the input's own tokens, which the loss shifts; -100 counts in no loss.
             use_cache: return a cache.
             logits_to_keep: logits of the last so many positions only (0: all), or of these.
             shift_labels: the next token of each position, where the caller has shifted already.
@@ -172,21 +172,9 @@ class PrismForCausalLM(PreTrainedModel, GenerationMixin):
             **kwargs,
         )
         states = keep_positions(outputs.last_hidden_state, logits_to_keep)
-        head_input, activations, indices, share = states, None, None, None
-        if suppressed is not None or return_prototypes:
-            activations, indices = self.explain(states)
-            if suppressed is not None:
-                head_input = suppress_states(
-                    states, activations, indices, self.prototypes, suppressed, strength
-                )
-            if return_prototypes:
-                share = residual_share(states, reconstruct(activations, indices, self.prototypes))
+        head_input, asked = self._ask_bank(states, suppressed, strength, return_prototypes)
         logits = self.lm_head(head_input)
-        loss = terms = None
-        if labels is not None or shift_labels is not None:
-            loss, terms = self._losses(
-                logits, states, labels, shift_labels, attention_mask, weights or self.loss_weights
-            )
+        loss, terms = self._losses(logits, states, labels, shift_labels, attention_mask, weights)
         return PrismOutput(
             loss=loss,
             logits=logits,
@@ -194,11 +182,34 @@ class PrismForCausalLM(PreTrainedModel, GenerationMixin):
             hidden_states=outputs.get("hidden_states"),
             attentions=outputs.get("attentions"),
             loss_terms=terms,
-            states=states if return_prototypes else None,
-            prototype_activations=activations if return_prototypes else None,
-            prototype_indices=indices if return_prototypes else None,
-            residual_share=share,
+            **asked,
         )
+
+    def _ask_bank(
+        self,
+        states: Float[Tensor, "batch pos d_model"],
+        suppressed: Bool[Tensor, " prototypes"] | None,
+        strength: float | Float[Tensor, ""],
+        return_prototypes: bool,
+    ) -> tuple[Float[Tensor, "batch pos d_model"], dict[str, Tensor]]:
+        """Input of the head, and the fields of `PrismOutput` that were asked for."""
+        if suppressed is None and not return_prototypes:
+            return states, {}
+        activations, indices = self.explain(states)
+        head_input = states
+        if suppressed is not None:
+            head_input = suppress_states(
+                states, activations, indices, self.prototypes, suppressed, strength
+            )
+        if not return_prototypes:
+            return head_input, {}
+        rebuilt = reconstruct(activations, indices, self.prototypes)
+        return head_input, {
+            "states": states,
+            "prototype_activations": activations,
+            "prototype_indices": indices,
+            "residual_share": residual_share(states, rebuilt),
+        }
 
     def explain(
         self, states: Float[Tensor, "*batch d_model"]
@@ -214,9 +225,12 @@ class PrismForCausalLM(PreTrainedModel, GenerationMixin):
         labels: Tensor | None,
         shift_labels: Tensor | None,
         attention_mask: Tensor | dict[str, Tensor] | None,
-        weights: LossWeights,
-    ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Cross-entropy plus the weighted bank losses, and each term by itself."""
+        weights: LossWeights | None,
+    ) -> tuple[Tensor | None, dict[str, Tensor] | None]:
+        """Cross-entropy plus the weighted bank losses, and each term; None without labels."""
+        if labels is None and shift_labels is None:
+            return None, None
+        weights = weights or self.loss_weights
         loss = self.backbone.loss_function(
             logits=logits,
             labels=labels,

@@ -35,7 +35,7 @@ def test_a_case_worked_by_hand():
 
 @pytest.mark.parametrize("chunk", [1, 3, 32, 64, 70, 71, 72, 4096])
 def test_the_chunked_scan_equals_a_brute_force_search(chunk):
-    """No chunk border may lose a row's top k or a column's maximum (papers.md 6, check 2)."""
+    """No chunk border may lose a row's top k or a column's maximum."""
     states, prototypes = units(TOKENS), units(PROTOTYPES)
     scan = scan_bank(states, prototypes, ACTIVE, chunk)
     cosines = states @ prototypes.T

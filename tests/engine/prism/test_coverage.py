@@ -9,7 +9,7 @@ TOKENS, D_MODEL, PROTOTYPES, ACTIVE = 71, 7, 23, 5
 
 
 def test_every_figure_equals_a_brute_force_one():
-    """From the whole matrix at once, in float64 (papers.md 6, check 2)."""
+    """From the whole matrix at once, in float64."""
     states = torch.randn(TOKENS, D_MODEL, dtype=torch.float64)
     prototypes = torch.randn(PROTOTYPES, D_MODEL, dtype=torch.float64)
     coverage = Coverage(prototypes, ACTIVE, chunk=10)

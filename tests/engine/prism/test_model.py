@@ -115,7 +115,7 @@ def test_slices_and_residual_reach_the_logits_through_the_head():
 
 
 def test_cross_entropy_alone_gives_the_bank_no_gradient():
-    """The residual is added back in full, so W z does not depend on the bank (papers.md 1.1.1)."""
+    """The residual is added back in full, so W z does not depend on the bank."""
     model = prism().train()
     ids = tokens()
     model(input_ids=ids, labels=ids, weights=NO_WEIGHTS).loss.backward()

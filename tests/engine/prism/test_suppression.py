@@ -47,7 +47,7 @@ def test_tokens_without_a_suppressed_prototype_keep_their_bits():
 
 
 def test_suppressing_every_active_prototype_leaves_the_residual():
-    """Check 1 of papers.md 6: what remains is W r."""
+    """What remains is W r."""
     states, activations, indices, prototypes = example()
     everything = torch.ones(PROTOTYPES, dtype=torch.bool)
     found = suppress_states(states, activations, indices, prototypes, everything, 1.0)
