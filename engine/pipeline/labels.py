@@ -123,6 +123,9 @@ class TokenTally:
             return frozenset()
         rate_inside = inside / inside.sum()
         rate_outside = (outside + 1) / (outside.sum() + 1)
+        typical = (inside >= 3) & (rate_inside > MASK_LIFT * rate_outside)
         return frozenset(
-            np.flatnonzero((inside >= 3) & (rate_inside > MASK_LIFT * rate_outside)).tolist()
+            token
+            for token in np.flatnonzero(typical).tolist()
+            if any(character.isalpha() for character in vocabulary.texts[token])
         )

@@ -186,7 +186,6 @@ def test_planted_prototypes_belong_to_their_topics(indexed):
         examples = read_table(done, "prototype_examples", where={"prototype": number, "band": 0})
         assert (documents.loc[examples["document"], "domain"] == topic).mean() >= 0.8
     assert 2 in read_table(done, "concepts")["prototype"].tolist()
-    assert prototypes.loc[2, "category"] == "Unwanted content"
 
 
 def test_tables_follow_from_the_activations(indexed):
