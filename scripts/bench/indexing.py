@@ -23,7 +23,7 @@ from engine.store import RunWriter, open_run, resolve_model
 from scripts.bench.clock import cpu_seconds, ratio, timed
 
 
-SHARD_TOKENS = 16_384
+SHARD_TOKENS = 32_768
 
 
 def measure_indexing(run: str, rounds: int) -> None:

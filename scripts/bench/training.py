@@ -9,29 +9,28 @@ from engine.config import LossWeights, TrainConfig
 from engine.pipeline.measurements import record_measurement
 from engine.prism.optimiser import build_optimiser
 from engine.prism.training import build_model, training_loss
+from engine.store import open_run
 from scripts.bench.clock import device_clock, ratio, timed
 
 
-SHAPES = {
-    "demo": TrainConfig(),
-    "xl": TrainConfig(
-        backbone="gpt2",
-        n_layers=48,
-        d_model=1600,
-        n_heads=25,
-        vocab_size=50_257,
-        context=1024,
-        batch_size=8,
-        n_prototypes=16_384,
-    ),
-}
-"""Shapes by name: the shipped demo's, and that of the paper's largest model."""
+SHAPES = ("demo", "xl")
+"""The shipped demo's shape, and that of the paper's largest model."""
+_XL = TrainConfig(
+    backbone="gpt2",
+    n_layers=48,
+    d_model=1600,
+    n_heads=25,
+    vocab_size=50_257,
+    context=1024,
+    batch_size=8,
+    n_prototypes=16_384,
+)
 _WARM_UP = 2
 
 
 def measure_training(shape: str, device: str, rounds: int) -> None:
     """Time `rounds` pairs of optimiser steps and keep the record `training-<shape>`."""
-    config = SHAPES[shape]
+    config = _XL if shape == "xl" else _demo()
     dense = TrainConfig(**{**vars(config), "dense": True})
     arms = {"dense_seconds": _step(dense, device), "prism_seconds": _step(config, device)}
     clock = device_clock(device)
@@ -59,6 +58,12 @@ def measure_training(shape: str, device: str, rounds: int) -> None:
         f"training {shape} on {setting['device']}: {value:.3f} of the dense model's tokens/s "
         f"({setting['expected']:.3f} by floating-point operations); {speed:,.0f} tokens/s"
     )
+
+
+def _demo() -> TrainConfig:
+    """Settings of the shipped demo."""
+    settings = open_run("demo").manifest["config"]["train"]
+    return TrainConfig(**{**settings, "weights": LossWeights(**settings["weights"])})
 
 
 def expected_ratio(config: TrainConfig) -> float:
