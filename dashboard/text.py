@@ -58,7 +58,7 @@ NO_EXAMPLES = "This prototype is active on no scanned token, so it has no traini
 TEXT_NOT_HERE = (
     "The text of these documents is not on this machine yet; numbers and ids below need none."
 )
-ACTIVATIONS_MISSING = "Activations of whole documents are not kept in this run."
+DOCUMENT_NOT_KEPT = "Of this document only the activations around examples are kept."
 MAP_HINT = "Click a point to open it, lasso to filter."
 OWN_TEXT = "Type or paste a text, then press Ctrl+Enter"
 PROTOTYPES = "Each prototype is a direction in the last layer, held up by training tokens near it."
@@ -123,6 +123,10 @@ OPTIONAL_TABLES: dict[str, tuple[str, ...]] = {
     ),
 }
 """Tables a run of a kind never has."""
+KEPT = (
+    "Tokens whose states were scanned for the tables, and those whose activations are kept one by "
+    "one for documents in context."
+)
 BANK = "Prototypes of the bank (the paper's K)."
 R1 = "R̄1: mean over prototypes of the largest cosine with a scanned held-out token; 1 is best."
 R2 = "R2: mean over held-out tokens of the largest cosine with a prototype; 1 is best."

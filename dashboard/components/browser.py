@@ -68,6 +68,7 @@ def _clear() -> None:
 def selection_bar(ref: data.RunRef, found: filters.Filtered, picked: tuple[int, ...]) -> None:
     """What can be done with the rows shown: switch them off, save them, clear the lasso."""
     shown = found.shown
+    total = len(found.on_map) + len(found.hidden)
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         if picked:
             st.button(f"Clear lasso ({len(picked):,})", on_click=_clear, icon=":material/close:")
@@ -75,8 +76,9 @@ def selection_bar(ref: data.RunRef, found: filters.Filtered, picked: tuple[int, 
             f"Send {len(shown):,} to Suppression",
             key="send",
             icon=":material/toggle_off:",
-            disabled=shown.empty,
-            help="Opens the Suppression page with these prototypes switched off.",
+            disabled=shown.empty or len(shown) == total,
+            help="Opens the Suppression page with these prototypes switched off; lasso or filter "
+            "first.",
         )
         export_buttons(shown[EXPORTED], name=f"{ref.name}-prototypes", key="rows")
     if send:
@@ -95,11 +97,12 @@ def table_panel(rows: pd.DataFrame, chosen: int) -> None:
     extra = ["fires"] if "fires" in rows else []
     columns = [
         "prototype",
-        "label",
+        "role",
         *extra,
         "firing_rate",
         "label_score",
         "top_domain",
+        "category",
         "max_activation",
     ]
     shown = rows[columns].assign(firing_rate=rows["firing_rate"] * 100)
@@ -117,7 +120,8 @@ def table_panel(rows: pd.DataFrame, chosen: int) -> None:
         selection_mode="single-row",
         column_config={
             "prototype": st.column_config.NumberColumn("#", format="%d", width=46, pinned=True),
-            "label": st.column_config.TextColumn("Label", width=190),
+            "role": st.column_config.TextColumn("Label", width=190),
+            "category": st.column_config.TextColumn("Category", width=110),
             "fires": st.column_config.NumberColumn(
                 "On the sentence", format="%.3f", help=text.FIRES
             ),

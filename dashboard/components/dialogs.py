@@ -71,7 +71,7 @@ def _document(ref: data.RunRef, prototype: pd.Series, row: pd.Series) -> None:
     first, last = tokens[0][0], tokens[-1][0]
     st.caption(
         f"Prototype #{number} over tokens {first:,} to {last:,}; the underlined token is {at:,}. "
-        + (text.ACTIVATIONS_MISSING if not data.has(ref, "prototype_activations") else "")
+        + ("" if _kept_whole(ref, int(row["document"])) else text.DOCUMENT_NOT_KEPT)
     )
     focus = at - first if first <= at <= last else None
     strip = Strip(cells, focus=focus, masked=sensitive(row["domain"], prototype), key="document")
@@ -83,16 +83,30 @@ def _document(ref: data.RunRef, prototype: pd.Series, row: pd.Series) -> None:
 
 
 def _activations(ref: data.RunRef, document: int, number: int) -> dict[int, float]:
-    """Activation of the prototype by position of the document, where it is active."""
+    """Activation of the prototype by position of the document, as far as the run keeps it.
+
+    A run may keep every activation of some documents only; around an example it keeps them for all.
+    """
+    found: dict[int, float] = {}
+    examples = data.one(ref, "prototype_examples", number)
+    for row in examples[examples["document"] == document].to_dict("records"):
+        start = int(row["window_start"])
+        found |= {start + i: float(v) for i, v in enumerate(row["window_activations"]) if v > 0}
+    if data.has(ref, "prototype_activations"):
+        where = (("document", document), ("prototype", number))
+        rows = data.table(ref, "prototype_activations", ("position", "activation"), where)
+        found |= dict(
+            zip(rows["position"].astype(int), rows["activation"].astype(float), strict=True)
+        )
+    return found
+
+
+def _kept_whole(ref: data.RunRef, document: int) -> bool:
+    """Whether the run keeps every activation of the document."""
     if not data.has(ref, "prototype_activations"):
-        return {}
-    rows = data.table(
-        ref,
-        "prototype_activations",
-        ("position", "activation"),
-        (("document", document), ("prototype", number)),
-    )
-    return dict(zip(rows["position"].astype(int), rows["activation"].astype(float), strict=True))
+        return False
+    where = (("document", document),)
+    return len(data.table(ref, "prototype_activations", ("position",), where, limit=1)) > 0
 
 
 @st.dialog("Two prototypes side by side", width="large", on_dismiss=_close_compare)

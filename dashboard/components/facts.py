@@ -8,6 +8,10 @@ from pathlib import Path
 import streamlit as st
 
 
+MOST_CHIPS = 12
+"""Groups a legend names; the others are counted together."""
+
+
 @dataclass(frozen=True)
 class Fact:
     """One labelled number."""
@@ -43,9 +47,16 @@ def _cell(item: Fact) -> str:
 
 def chips(groups: Iterable[tuple[str, str, int]]) -> None:
     """A legend of coloured dots: name, colour and size of each group; every word is escaped."""
+    listed = list(groups)
+    if len(listed) > MOST_CHIPS:
+        rest = listed[MOST_CHIPS:]
+        listed = [
+            *listed[:MOST_CHIPS],
+            (f"{len(rest)} more groups", rest[0][1], sum(n for *_, n in rest)),
+        ]
     items = "".join(
         f'<span><i style="background:{html.escape(colour)}"></i>{html.escape(name)} {n:,}</span>'
-        for name, colour, n in groups
+        for name, colour, n in listed
     )
     if items:
         st.html(f'<div class="hw-chips">{items}</div>')

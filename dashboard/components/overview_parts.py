@@ -8,7 +8,7 @@ from dashboard.components.chart import chart
 from dashboard.components.doors import door
 from dashboard.components.facts import Fact, facts
 from dashboard.components.panel import attempt
-from dashboard.figures import training as figures
+from dashboard.figures import quality, training
 from engine import schema, store
 
 
@@ -22,7 +22,8 @@ def holds(run: store.Run) -> None:
     n_documents = sum(d["n_documents"] for d in domains.values())
     n_prototypes = tables.get("prototypes", {}).get("rows")
     n_bytes = sum(d["n_bytes"] for d in domains.values())
-    tokens = tables.get("token_residuals", {}).get("rows")
+    kept = tables.get("token_residuals", {}).get("rows")
+    tokens = manifest.get("stages", {}).get("index", {}).get("tokens_scanned") or kept
     facts(
         [
             Fact("Run", run.name, text.KINDS.get(run.kind, run.kind)),
@@ -33,7 +34,7 @@ def holds(run: store.Run) -> None:
             ),
             Fact("Documents", theme.count(n_documents or None)),
             Fact("Text", theme.bytes_text(n_bytes) if n_bytes else "–"),
-            Fact("Tokens indexed", theme.count(tokens)),
+            Fact("Tokens indexed", theme.count(tokens), f"{theme.count(kept)} kept", text.KEPT),
             Fact("Made", str(manifest.get("created", ""))[:10]),
         ]
     )
@@ -112,7 +113,7 @@ def _training(ref: data.RunRef) -> None:
     met = data.table(ref, "evaluations") if data.has(ref, "evaluations") else pd.DataFrame()
     last = float(log["cross_entropy"].iloc[-1])
     chart(
-        figures.loss_curve(log, met, dark=theme.is_dark()),
+        training.loss_curve(log, met, dark=theme.is_dark()),
         key="loss_curve",
         alt=f"Loss over {len(log):,} training steps, ending at {last:.2f} nats per token.",
         file_name=f"{ref.name}-training-loss",
@@ -122,7 +123,7 @@ def _training(ref: data.RunRef) -> None:
 def _coverage_way(ref: data.RunRef) -> None:
     rows = data.table(ref, "evaluations")
     chart(
-        figures.coverage_curve(rows, dark=theme.is_dark()),
+        training.coverage_curve(rows, dark=theme.is_dark()),
         key="coverage_curve",
         alt=f"Coverage and signs of collapse at {len(rows)} evaluations while training.",
         file_name=f"{ref.name}-training-coverage",
@@ -132,7 +133,7 @@ def _coverage_way(ref: data.RunRef) -> None:
 def _tradeoff(ref: data.RunRef) -> None:
     rows = data.table(ref, "tradeoff")
     chart(
-        figures.tradeoff(rows, dark=theme.is_dark()),
+        quality.tradeoff(rows, dark=theme.is_dark()),
         key="tradeoff",
         alt=f"Loss above the dense twin against mean coverage for {len(rows)} loss weightings.",
         file_name=f"{ref.name}-tradeoff",
@@ -142,7 +143,7 @@ def _tradeoff(ref: data.RunRef) -> None:
 def _by_domain(ref: data.RunRef) -> None:
     rows = data.table(ref, "validation_loss")
     chart(
-        figures.loss_by_domain(rows, dark=theme.is_dark()),
+        quality.loss_by_domain(rows, dark=theme.is_dark()),
         key="loss_by_domain",
         alt=f"Held-out loss of model and dense twin in {rows['domain'].nunique()} domains.",
         file_name=f"{ref.name}-loss-by-domain",
@@ -152,7 +153,7 @@ def _by_domain(ref: data.RunRef) -> None:
 def _banks(ref: data.RunRef) -> None:
     rows = data.table(ref, "coverage")
     chart(
-        figures.coverage_banks(rows, dark=theme.is_dark()),
+        quality.coverage_banks(rows, dark=theme.is_dark()),
         key="coverage_banks",
         alt=f"Coverage and residual share of {len(rows)} banks of the same size.",
         file_name=f"{ref.name}-banks",
@@ -162,7 +163,7 @@ def _banks(ref: data.RunRef) -> None:
 def _label_scores(ref: data.RunRef) -> None:
     rows = data.prototypes(ref)
     chart(
-        figures.label_scores(rows, dark=theme.is_dark()),
+        quality.label_scores(rows, dark=theme.is_dark()),
         key="label_scores",
         alt=f"Label scores of {len(rows):,} prototypes beside those of random labels.",
         file_name=f"{ref.name}-label-scores",

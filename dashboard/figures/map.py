@@ -204,7 +204,20 @@ def _groups(
     xy = frame[["x", "y"]].to_numpy(np.float64)
     named = [(str(found[i]), xy[codes == i]) for i in order[:_NAMED]]
     labels = [(name, *_medoid(part), shades[name]) for name, part in named if _compact(part, xy)]
-    return marker, labels
+    return marker, _apart(labels, np.ptp(xy, axis=0) if len(xy) else np.ones(2))
+
+
+def _apart(
+    labels: list[tuple[str, float, float, str]], extent: np.ndarray
+) -> list[tuple[str, float, float, str]]:
+    """Labels, the largest group's first, without those that would cover one before them."""
+    kept: list[tuple[str, float, float, str]] = []
+    for label in labels:
+        near = [abs(label[1] - k[1]) < 0.24 * extent[0] for k in kept]
+        level = [abs(label[2] - k[2]) < 0.07 * extent[1] for k in kept]
+        if not any(n and v for n, v in zip(near, level, strict=True)):
+            kept.append(label)
+    return kept
 
 
 def _compact(part: np.ndarray, everything: np.ndarray) -> bool:

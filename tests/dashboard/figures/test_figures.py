@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from dashboard.figures import prototype, training
+from dashboard.figures import prototype, quality, training
 from dashboard.figures.map import COLOURS, prototype_map
 
 
@@ -111,6 +111,8 @@ def every_figure() -> list[go.Figure]:
     arms = pd.DataFrame(
         {
             "arm": ["a", HOSTILE],
+            "reconstruction_weight": [0.1, 0.1],
+            "prototype_to_token_weight": [0.1, 1.5],
             "validation_loss": [3.1, 3.2],
             "dense_loss": [3.0, 3.0],
             "coverage_r1": [0.8, 0.9],
@@ -148,10 +150,10 @@ def every_figure() -> list[go.Figure]:
         training.loss_curve(log, met, dark=False),
         training.loss_curve(log, met.iloc[:0], dark=True),
         training.coverage_curve(met, dark=False),
-        training.tradeoff(arms, dark=True),
-        training.coverage_banks(banks, dark=False),
-        training.loss_by_domain(losses, dark=True),
-        training.label_scores(map_frame().assign(random_label_score=0.5), dark=False),
+        quality.tradeoff(arms, dark=True),
+        quality.coverage_banks(banks, dark=False),
+        quality.loss_by_domain(losses, dark=True),
+        quality.label_scores(map_frame().assign(random_label_score=0.5), dark=False),
         prototype.activation_histogram(histogram_frame(), dark=False),
         prototype.domain_bars(domains, dark=True),
     ]
