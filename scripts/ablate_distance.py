@@ -33,7 +33,7 @@ def distances(
 
 def fit(start: Tensor, states: Tensor, kind: str, weight: float, n_active: int) -> Tensor:
     """A bank after 200 steps of Adam on 1,024 states each."""
-    bank = start.clone().requires_grad_(requires_grad=True)
+    bank = start.clone().requires_grad_()
     optimiser = torch.optim.Adam([bank], lr=3e-3)
     generator = torch.Generator().manual_seed(0)
     for _ in range(200):
@@ -51,7 +51,7 @@ def fit(start: Tensor, states: Tensor, kind: str, weight: float, n_active: int) 
 
 def main() -> None:
     """Fit and print every arm."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Compare the distances R1 and R2 may take.")
     parser.add_argument("--run", required=True)
     parser.add_argument("--prototypes", type=int, default=512)
     parser.add_argument("--active", type=int, default=16)
