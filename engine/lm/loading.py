@@ -69,21 +69,21 @@ def load_weights(
         )
     except SafetensorError as error:
         raise CacheStale(
-            f"The weights in {source} are damaged ({_reason(error)}); copy the model again."
+            f"The weights in {source} are damaged ({first_line(error)}); copy the model again."
         ) from error
     except OSError as error:
         raise CacheMissing(
-            f"No model can be read from {source!r} ({_reason(error)}); name a folder with "
+            f"No model can be read from {source!r} ({first_line(error)}); name a folder with "
             f"safetensors, a hub id or one of: {', '.join(sorted(PACKAGED))}."
         ) from error
     except (ValueError, KeyError, TypeError) as error:
         raise UnsupportedModel(
-            f"{source} is no causal language model that transformers can load ({_reason(error)})."
+            f"{source} is no causal language model that transformers can load ({first_line(error)})."
         ) from error
     return model.eval(), source
 
 
-def _reason(error: Exception) -> str:
+def first_line(error: Exception) -> str:
     """First line of a library's message, without its final full stop."""
     lines = str(error).strip().splitlines()
     first = lines[0].strip() if lines else type(error).__name__

@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import PreTrainedModel
 
 from engine.errors import CacheMissing, CacheStale, UnsupportedModel
-from engine.lm.loading import load_weights, quiet_loading
+from engine.lm.loading import first_line, load_weights, quiet_loading
 from engine.prism.configuration import MODEL_TYPE, PrismConfig
 from engine.prism.model import PrismForCausalLM
 
@@ -20,6 +21,9 @@ BANK_FILE = "bank.safetensors"
 """A retrofit's own weights; the decoder's stay where `config.base` says."""
 
 CONFIG_FILE = "config.json"
+
+_MISFITS = (StrictDataclassError, RuntimeError, ValueError, KeyError, TypeError, AttributeError)
+"""What transformers raises at a configuration it cannot use or weights of another shape."""
 
 
 def load_prism(
@@ -44,10 +48,7 @@ def load_prism(
         if (folder / BANK_FILE).exists():
             model, tokenizer = _load_retrofit(folder, settings, dtype)
         else:
-            model = PrismForCausalLM.from_pretrained(
-                folder, dtype=dtype, local_files_only=True, use_safetensors=True
-            )
-            tokenizer = folder
+            model, tokenizer = _load_whole(folder, dtype), folder
     except OSError as error:
         raise CacheMissing(
             f"{folder} holds no readable model.safetensors; write the model with save_pretrained "
@@ -56,6 +57,11 @@ def load_prism(
     except SafetensorError as error:
         raise CacheStale(
             f"The weights in {folder} are damaged ({error}); train or copy the model again."
+        ) from error
+    except _MISFITS as error:
+        raise CacheStale(
+            f"The weights in {folder} do not fit its {CONFIG_FILE} ({first_line(error)}); "
+            "train or copy the model again."
         ) from error
     nn.Module.to(model, device)
     return model.eval(), tokenizer
@@ -92,7 +98,22 @@ def _read_config(folder: Path) -> dict[str, Any]:
         raise CacheStale(f"{file} is not valid JSON ({error}); write the model again.") from error
     if not isinstance(settings, dict):
         raise CacheStale(f"{file} does not hold a model configuration; write the model again.")
+    if settings.get("model_type") == MODEL_TYPE and not isinstance(settings.get("backbone"), dict):
+        raise CacheStale(f"{file} does not say which decoder it has; write the model again.")
     return settings
+
+
+def _load_whole(folder: Path, dtype: torch.dtype) -> PrismForCausalLM:
+    """Load a folder of `save_pretrained`; a weight it lacks is an error, never a random start."""
+    model, report = PrismForCausalLM.from_pretrained(
+        folder, dtype=dtype, local_files_only=True, use_safetensors=True, output_loading_info=True
+    )
+    if report["missing_keys"]:
+        missing = ", ".join(sorted(report["missing_keys"])[:3])
+        raise CacheStale(
+            f"The weights in {folder} lack {missing}; train or copy the model again."
+        )
+    return model
 
 
 def _load_retrofit(

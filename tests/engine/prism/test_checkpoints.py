@@ -2,6 +2,7 @@ import json
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from engine.config import LossWeights
 from engine.errors import CacheMissing, CacheStale, UnsupportedModel
@@ -96,6 +97,38 @@ def test_a_damaged_configuration_is_refused(whole, content):
     _, folder = whole
     (folder / "config.json").write_text(content)
     with pytest.raises(CacheStale, match="write the model again"):
+        load_prism(folder)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"n_prototypes": 31}, {"n_active": "many"}, {"backbone": {"model_type": "none-such"}}],
+)
+def test_a_configuration_that_does_not_fit_the_weights_is_refused(whole, change):
+    """Whatever transformers raises becomes one sentence."""
+    _, folder = whole
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | change))
+    with pytest.raises(CacheStale, match="do not fit its config.json"):
+        load_prism(folder)
+
+
+def test_a_configuration_without_a_decoder_is_refused(whole):
+    """A model built around itself would never end."""
+    _, folder = whole
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"backbone": None}))
+    with pytest.raises(CacheStale, match="does not say which decoder"):
+        load_prism(folder)
+
+
+def test_weights_without_the_bank_are_refused(whole):
+    """A bank drawn at random would pass for a trained one."""
+    _, folder = whole
+    tensors = load_file(folder / "model.safetensors")
+    del tensors["prototypes"]
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(CacheStale, match="lack prototypes"):
         load_prism(folder)
 
 
