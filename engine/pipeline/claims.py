@@ -1,8 +1,8 @@
 """Compute the claims ledger: every value from its evidence, every verdict by its criterion.
 
-A claim is defined in code (`claims_prism`): its sentence, the paper's figure, its criterion and
-how its value follows from the evidence. Nothing is typed by hand into the ledger. Where the
-evidence is not there the row stays, without a value.
+A claim is defined in code (`claims_prism`, `claims_suppression`): its sentence, the paper's
+figure, its criterion and how its value follows from the evidence. Nothing is typed by hand into
+the ledger. Where the evidence is not there the row stays, without a value.
 """
 
 import logging

@@ -21,12 +21,15 @@ from engine.store import Run, open_run, read_table
 
 
 PAPER = "PRISM (arXiv 2607.00510)"
+BLOG = "PRISM (blog, December 2025)"
 OURS = "design goal"
 DEMO = "assets/demo"
 RETROFIT = "assets/smollm2"
 MEASUREMENTS = "docs/measurements.json"
 _SMALLEST_PARAMETERS = 124_000_000
 """The paper's smallest backbone."""
+_LOWEST_COVERAGE = 0.94
+"""Lower end of the range the paper reports for both coverages at all its scales."""
 
 
 def run_setting(run: Run) -> str:
@@ -176,28 +179,35 @@ def _over_rounds(evidence: Path, name: str, key: str, combine: Any) -> Measured:
     )
 
 
-def _bank_claims(prefix: str, folder: str, model: str, train: str) -> list[ClaimDefinition]:
-    """Coverage, dead prototypes and labels, which the demo and the retrofit share."""
+def _bank_claims(
+    prefix: str, folder: str, model: str, train: str, *, end_to_end: bool
+) -> list[ClaimDefinition]:
+    """Coverage, dead prototypes and labels, which the demo and the retrofit share.
+
+    The paper speaks of models trained end to end alone, and its definitions of coverage could not
+    be read: the two here are ours.
+    """
     coverage = partial(
-        ClaimDefinition, unit="mean cosine", evidence=f"{folder}/coverage.parquet", command=train
+        ClaimDefinition,
+        paper=PAPER if end_to_end else OURS,
+        paper_value=_LOWEST_COVERAGE if end_to_end else None,
+        unit="mean cosine",
+        criterion="value >= 0.94",
+        evidence=f"{folder}/coverage.parquet",
+        command=train,
     )
+    reported = " (The paper reports 0.94 to 1.00.)" if end_to_end else ""
     return [
         coverage(
             id=f"prism.{prefix}coverage",
-            paper=PAPER,
-            claim=f"Prototypes of {model} stay grounded: R̄1, the mean over prototypes of the "
-            "largest cosine with a held-out token.",
-            paper_value=0.94,
-            criterion="value >= 0.94",
+            claim=f"Prototypes of {model} stay grounded: R̄1, here the mean over prototypes of the "
+            f"largest cosine with a held-out token.{reported}",
             measure=partial(measure_coverage, column="coverage_r1"),
         ),
         coverage(
             id=f"prism.{prefix}coverage-r2",
-            paper=PAPER,
-            claim=f"Token states of {model} lie near a prototype: R2, the mean over held-out "
-            "tokens of the largest cosine with a prototype.",
-            paper_value=0.94,
-            criterion="value >= 0.94",
+            claim=f"Token states of {model} lie near a prototype: R2, here the mean over held-out "
+            f"tokens of the largest cosine with a prototype.{reported}",
             measure=partial(measure_coverage, column="coverage_r2"),
         ),
         ClaimDefinition(
@@ -232,12 +242,13 @@ _BENCH = "make bench"
 _EXACT = "headwater claims --measure"
 
 DEFINITIONS: list[ClaimDefinition] = [
-    *_bank_claims("", DEMO, "the demo", _TRAIN),
+    *_bank_claims("", DEMO, "the demo", _TRAIN, end_to_end=True),
     ClaimDefinition(
         id="prism.loss-vs-dense",
-        paper=PAPER,
-        claim="Held-out loss of the demo stays within 2.5 % of its matched dense twin's.",
-        paper_value=None,
+        paper=BLOG,
+        claim="Held-out loss of the demo stays within 2.5 % of its matched dense twin's. (The blog "
+        "says within 5 %; the paper's 2.5 points are of downstream accuracy.)",
+        paper_value=0.05,
         unit="relative difference of loss",
         criterion="value <= 0.025",
         evidence=f"{DEMO}/validation_loss.parquet",
@@ -335,7 +346,9 @@ DEFINITIONS: list[ClaimDefinition] = [
         command=_EXACT,
         measure=partial(measure_sum, name="retrofit-exact", key="n_different"),
     ),
-    *_bank_claims("retrofit-", RETROFIT, "SmolLM2-135M-Instruct with a fitted bank", _FIT),
+    *_bank_claims(
+        "retrofit-", RETROFIT, "SmolLM2-135M-Instruct with a fitted bank", _FIT, end_to_end=False
+    ),
     ClaimDefinition(
         id="prism.retrofit-collapse",
         paper=OURS,

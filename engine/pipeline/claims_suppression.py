@@ -180,8 +180,8 @@ DEFINITIONS: list[ClaimDefinition] = [
         id="prism.suppression-quality",
         paper=PAPER,
         claim="Suppression leaves the quality of the text unchanged: perplexity under the dense "
-        "twin rises by less than a tenth.",
-        paper_value=1.0,
+        "twin rises by less than a tenth. (The paper names no measure of quality.)",
+        paper_value=None,
         unit="perplexity, suppressed ÷ baseline",
         criterion="value <= 1.1",
         measure=measure_quality,

@@ -128,3 +128,12 @@ def test_every_claim_that_a_run_can_answer_is_computed_from_its_tables(tmp_path)
     assert [name for name in expected if rows[name].value is None] == []
     assert all(rows[name].setting for name in expected)
     assert all(rows[d.id].holds == NOT_MEASURED for d in definitions if d.id not in expected)
+
+
+def test_a_figure_stands_as_the_papers_only_where_the_paper_gives_it():
+    """The paper retrofits no model, and names no measure of quality."""
+    definitions = [*claims_prism.DEFINITIONS, *claims_suppression.DEFINITIONS]
+    given = {d.id: d.paper_value for d in definitions if d.paper_value is not None}
+    assert given["prism.coverage"] == 0.94
+    assert not [name for name in given if "retrofit" in name or "quality" in name]
+    assert all(d.paper != claims_prism.OURS for d in definitions if d.id in given)
