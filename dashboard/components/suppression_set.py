@@ -131,8 +131,8 @@ def _toggle(member: int, label: str, members: Members, activation: float | None)
         off = set(members.off) ^ {member}
         _write(members.ids, set(members.ids) - off)
 
-    note = "" if activation is None else f" · :primary[active here {activation:.2f}]"
-    st.toggle(f"#{member} {label}{note}", key=key, on_change=flip)
+    note = "" if activation is None else f":primary[active here {activation:.2f}] · "
+    st.toggle(f"#{member}  {note}{label}", key=key, on_change=flip)
 
 
 def labels(ref: RunRef, ids: Sequence[int]) -> dict[int, str]:

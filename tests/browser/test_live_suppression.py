@@ -21,6 +21,8 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
 PROMPT = "the dog sleeps by the river"
+ON = re.compile("[?&]on=")
+"""A link in which members of the set are switched on again."""
 PATIENCE = 120_000
 """Milliseconds a step may take on a busy machine."""
 FLAGS = [
@@ -135,12 +137,12 @@ def test_a_reader_types_clicks_a_slice_and_switches_it_off(browser, address: str
     settle(page)
     off = drawn(page)
     page.locator(f".st-key-off_{chosen} label").click()
-    page.wait_for_url(re.compile(rf"on={chosen}"))
+    page.wait_for_url(re.compile(rf"[?&]on={chosen}"))
     settle(page)
     on = drawn(page)
     assert on != off
     page.locator(f".st-key-off_{chosen} label").click()
-    page.wait_for_url(lambda url: "on=" not in url)
+    page.wait_for_url(lambda url: not ON.search(url))
     settle(page)
     assert drawn(page) == off
     page.context.close()
@@ -159,13 +161,13 @@ def test_two_readers_with_different_sets_never_mix(browser, address: str):
         for page in (first, second):  # both act before either has been answered
             page.get_by_role("button", name="All on").click()
         for page in (first, second):
-            page.wait_for_url(re.compile("on="))
+            page.wait_for_url(ON)
             settle(page)
             assert drawn(page)[:5] == pytest.approx(untouched[:5], abs=0)
         for page in (first, second):
             page.get_by_role("button", name="All off").click()
         for page in (first, second):
-            page.wait_for_url(lambda url: "on=" not in url)
+            page.wait_for_url(lambda url: not ON.search(url))
             settle(page)
         assert drawn(first) == one
         assert drawn(second) == two
