@@ -17,6 +17,9 @@ OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "
 EXTENDED = (*OKABE_ITO, "#332288", "#882255", "#44AA99", "#999933", "#AA4499")
 """Twelve categories at most; what comes after is grey (`Palette.rest`)."""
 
+_LIGHTER = {"#0072B2": "#3E97D1", "#332288": "#8E82DC", "#882255": "#C9648F", "#AA4499": "#C86BB9"}
+"""Dark colours of the twelve and what stands for them on a dark ground."""
+
 
 @dataclass(frozen=True)
 class Palette:
@@ -78,9 +81,10 @@ def palette(dark: bool | None = None) -> Palette:
     return DARK if (is_dark() if dark is None else dark) else LIGHT
 
 
-def category_colours(names: list[str], rest: str) -> dict[str, str]:
-    """A colour for each name in order; from the thirteenth on, `rest`."""
-    return {n: EXTENDED[i] if i < len(EXTENDED) else rest for i, n in enumerate(names)}
+def category_colours(names: list[str], colours: Palette) -> dict[str, str]:
+    """A colour for each name in order; from the thirteenth on, the palette's grey."""
+    shades = [(_LIGHTER.get(c, c) if colours.dark else c) for c in EXTENDED]
+    return {n: shades[i] if i < len(shades) else colours.rest for i, n in enumerate(names)}
 
 
 def layout(dark: bool, *, height: int = 280, **changes: Any) -> go.Layout:

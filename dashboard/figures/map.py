@@ -107,7 +107,7 @@ def legend(frame: pd.DataFrame, colour: str, *, dark: bool) -> list[tuple[str, s
     if colour not in ("category", "top_domain"):
         return []
     sizes = {str(k): int(n) for k, n in frame[colour].fillna("none").value_counts().items()}
-    shades = theme.category_colours(list(sizes), theme.palette(dark).rest)
+    shades = theme.category_colours(list(sizes), theme.palette(dark))
     return [(name, shades[name], n) for name, n in sizes.items()]
 
 
@@ -187,7 +187,7 @@ def _groups(
     codes, found = pd.factorize(frame[column].fillna("none"))
     sizes = np.bincount(codes, minlength=len(found))
     order = np.argsort(-sizes, kind="stable")
-    shades = theme.category_colours([str(found[i]) for i in order], c.rest)
+    shades = theme.category_colours([str(found[i]) for i in order], c)
     palette = list(dict.fromkeys(shades.values())) or [c.rest]
     place = np.array([palette.index(shades[str(name)]) for name in found], dtype=np.float32)
     top = max(1, len(palette) - 1)

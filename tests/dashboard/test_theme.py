@@ -78,8 +78,15 @@ def test_the_theme_of_the_settings_is_the_theme_of_the_figures():
         assert settings[name]["primaryColor"] == colours.accent
 
 
+@pytest.mark.parametrize("colours", [theme.LIGHT, theme.DARK])
+def test_categories_are_seen_on_their_ground(colours: theme.Palette):
+    """No group of a map drowns in the background; orange and yellow on white come nearest to it."""
+    shades = theme.category_colours([str(i) for i in range(12)], colours).values()
+    assert min(contrast(shade, colours.background) for shade in shades) >= 2
+
+
 def test_a_thirteenth_category_is_grey():
     """More colours than twelve cannot be told apart."""
-    shades = theme.category_colours([str(i) for i in range(14)], "#777777")
-    assert list(shades.values())[12:] == ["#777777"] * 2
+    shades = theme.category_colours([str(i) for i in range(14)], theme.LIGHT)
+    assert list(shades.values())[12:] == [theme.LIGHT.rest] * 2
     assert len(set(list(shades.values())[:12])) == 12
