@@ -113,7 +113,7 @@ def table_panel(rows: pd.DataFrame, chosen: int) -> None:
         shown,
         key=f"table_{signature:08x}",
         hide_index=True,
-        height=330,
+        height=304,
         row_height=30,
         lazy=False,
         on_select="rerun",

@@ -59,7 +59,7 @@ def _coverage(ref: data.RunRef) -> list[Fact]:
     banks = data.table(ref, "coverage").set_index("bank")
     if "trained" not in banks.index:
         return []
-    ours = {str(name): float(value) for name, value in banks.loc["trained"].items()}
+    ours = {str(name): float(value) for name, value in banks.to_dict("index")["trained"].items()}
     others = [name for name in ("kmeans", "random") if name in banks.index]
     beside_r1 = ", ".join(f"{name} {banks.loc[name, 'coverage_r1']:.2f}" for name in others)
     beside_r2 = ", ".join(f"{name} {banks.loc[name, 'coverage_r2']:.2f}" for name in others)

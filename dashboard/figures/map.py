@@ -34,7 +34,7 @@ def prototype_map(
     chosen: int | None,
     picked: Collection[int],
     dark: bool,
-    height: int = 340,
+    height: int = 310,
 ) -> go.Figure:
     """Points by UMAP coordinate, coloured by one column.
 
