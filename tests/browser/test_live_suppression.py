@@ -130,7 +130,7 @@ def test_a_reader_types_clicks_a_slice_and_switches_it_off(browser, address: str
     page.wait_for_url(re.compile(r"slice=\d+"))
     settle(page)
     chosen = re.search(r"slice=(\d+)", page.url).group(1)
-    page.get_by_text(f"#{chosen}", exact=False).first.wait_for()
+    page.get_by_role("heading", name=re.compile(rf"^#{chosen}\b")).wait_for()
     page.get_by_role("link", name="Suppress it").click()
     page.wait_for_url(re.compile(rf"suppression.*set={chosen}"))
     page.locator(f".st-key-off_{chosen} label").wait_for()
