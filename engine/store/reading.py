@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pandas as pd
 
 from engine.errors import CacheMissing, CacheStale, ConfigError, SchemaMismatch
@@ -61,7 +62,7 @@ def read_table(
     if order_by is not None:
         direction = " DESC NULLS LAST" if descending else " NULLS LAST"
         order.insert(0, _column(table, order_by) + direction)
-    sql = f"SELECT {', '.join(wanted)} FROM {_source(run, table)}"
+    sql = f"SELECT {', '.join(wanted)} FROM {_source(run, table, where)}"
     sql += f" WHERE {' AND '.join(conditions)}" if conditions else ""
     sql += f" ORDER BY {', '.join(order)}"
     if limit is not None:
@@ -104,24 +105,37 @@ def _run_sql(run: Run, sql: str, parameters: list[Any], views: Iterable[str] = (
         cursor.close()
 
 
-def _source(run: Run, table: str) -> str:
-    """`read_parquet([...])` over the files of a table, each checked once."""
+def _source(run: Run, table: str, where: Mapping[str, Any] | None = None) -> str:
+    """`read_parquet([...])` over the files of a table that may hold rows of `where`."""
     files = run.files(table)
     entries = run.tables[table]["files"]
-    for path, entry in zip(files, entries, strict=True):
-        _check_file(run, table, path, entry["bytes"])
+    value = (where or {}).get(TABLES[table].key[0])
+    if len(files) > 1 and isinstance(value, int | np.integer):
+        bounds = [
+            _check_file(run, table, path, entry["bytes"])
+            for path, entry in zip(files, entries, strict=True)
+        ]
+        holding = [f for f, (low, high) in zip(files, bounds, strict=True) if low <= value <= high]
+        files = holding or files[:1]
+    else:
+        for path, entry in zip(files, entries, strict=True):
+            _check_file(run, table, path, entry["bytes"])
     quoted = ", ".join("'" + _literal(path).replace("'", "''") + "'" for path in files)
     return f"read_parquet([{quoted}])"
 
 
-def _check_file(run: Run, table: str, path: Path, size: int) -> None:
-    """Refuse a file that is missing, of another size, no Parquet, or of another schema."""
+def _check_file(run: Run, table: str, path: Path, size: int) -> tuple[Any, Any]:
+    """Refuse a file that is missing, of another size, no Parquet, or of another schema.
+
+    Returns:
+        Smallest and largest value of the first key column.
+    """
     again = f"Make it again with `{run.command_for(table)}`."
     try:
         status = path.stat()
         if status.st_size != size:
             raise CacheStale(f"{path} has {status.st_size} bytes instead of {size}. {again}")
-        _check_schema(path, table, status.st_mtime_ns)
+        return _checked_bounds(path, table, status.st_mtime_ns)
     except (FileNotFoundError, CacheMissing) as error:
         raise CacheStale(f"{path} is named in the run's manifest and missing. {again}") from error
     except SchemaMismatch as error:
@@ -129,10 +143,21 @@ def _check_file(run: Run, table: str, path: Path, size: int) -> None:
 
 
 @lru_cache(maxsize=4096)
-def _check_schema(path: Path, table: str, modified: int) -> None:
-    """Compare a file's schema with the contract, once for every time it was written."""
+def _checked_bounds(path: Path, table: str, modified: int) -> tuple[Any, Any]:
+    """Compare a file's schema with the contract, once for every time it was written.
+
+    Returns:
+        Smallest and largest value of the first key column, by which the rows are sorted.
+    """
     del modified
-    open_parquet(path, TABLES[table]).close()
+    spec = TABLES[table]
+    with open_parquet(path, spec) as file:
+        groups = file.metadata.num_row_groups
+        if file.metadata.num_rows == 0:
+            return (0, -1)
+        column = [c.name for c in spec.columns].index(spec.key[0])
+        ends = [file.metadata.row_group(g).column(column).statistics for g in (0, groups - 1)]
+        return (ends[0].min, ends[1].max)
 
 
 def _conditions(table: str, where: Mapping[str, Any]) -> tuple[list[str], list[Any]]:

@@ -168,12 +168,15 @@ def open_named_run(name: str) -> Run:
 def resolve_model(name_or_path: str | Path) -> Path:
     """The model folder of a run, or a folder written by `save_pretrained` itself.
 
+    A name that no run has may be that of such a folder in the working directory.
+
     Raises:
         ConfigError: The name is not allowed.
         CacheMissing: There is neither.
     """
     path = resolve_run(name_or_path)
-    for folder in (path / "model", path):
+    here = [] if path.exists() else [Path(name_or_path)]
+    for folder in (path / "model", path, *here):
         if (folder / "config.json").is_file():
             return folder
     if not (path / MANIFEST).is_file():

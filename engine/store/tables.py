@@ -140,10 +140,14 @@ def iter_foreign_column(path: Path, column: str) -> Iterator[str]:
         raise CorpusError(f"{path} cannot be read as Parquet.") from error
     if column not in file.schema_arrow.names:
         raise CorpusError(
-            f"{path} has no column {column!r}; it has: {', '.join(file.schema_arrow.names)}."
+            f"{path} has no column {column!r}; it has: {', '.join(file.schema_arrow.names)}. "
+            "Name one with --text-column."
         )
-    for batch in file.iter_batches(batch_size=1_000, columns=[column]):
-        yield from (str(text) for text in batch.column(0).to_pylist() if text is not None)
+    try:
+        for batch in file.iter_batches(batch_size=1_000, columns=[column]):
+            yield from (str(text) for text in batch.column(0).to_pylist() if text is not None)
+    except (pa.ArrowException, OSError) as error:
+        raise CorpusError(f"{path} is damaged: not all of its rows can be read.") from error
 
 
 def parquet_bytes(frame: pd.DataFrame) -> bytes:

@@ -36,6 +36,16 @@ def test_a_filtered_read_equals_a_filter_of_the_whole(run: store.Run):
         pd.testing.assert_frame_equal(frame, expected)
 
 
+def test_a_document_is_read_from_the_shards_that_hold_it(run: store.Run):
+    """Every document, those that straddle two shards too; one that no shard holds is empty."""
+    whole = store.read_table(run, "token_residuals")
+    assert len(run.files("token_residuals")) > 2
+    for document in range(int(whole["document"].max()) + 2):
+        frame = store.read_table(run, "token_residuals", where={"document": document})
+        expected = whole[whole["document"] == document]
+        assert frame["position"].tolist() == expected["position"].tolist()
+
+
 def test_conditions_are_joined_by_and(run: store.Run):
     """Two conditions keep what meets both; an empty list keeps nothing."""
     whole = store.read_table(run, "prototype_signatures")

@@ -70,6 +70,19 @@ def test_a_model_folder_is_a_model_and_not_a_run(house: Path):
         store.open_run(folder)
 
 
+def test_a_model_folder_of_the_working_directory_needs_no_slash(
+    synthetic_run: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """As a shell completes it; a run of that name comes first."""
+    for name in ("saved", "synthetic"):
+        (synthetic_run.parents[1] / name).mkdir()
+        (synthetic_run.parents[1] / name / "config.json").write_text("{}")
+    monkeypatch.chdir(synthetic_run.parents[1])
+    assert store.resolve_model("saved") == Path("saved")
+    with pytest.raises(CacheMissing, match="holds no model"):
+        store.resolve_model("synthetic")
+
+
 def test_the_model_of_a_run_is_found_by_the_runs_name(synthetic_run: Path):
     """One argument, `--run`, serves runs and bare models."""
     with pytest.raises(CacheMissing, match="holds no model"):
