@@ -27,6 +27,13 @@ def require(condition: bool, message: str) -> None:
         raise ConfigError(message)
 
 
+def require_positive(config: Any, *names: str) -> None:
+    """Raise `ConfigError` for the first of the named settings that is not above 0."""
+    for name in names:
+        value = getattr(config, name)
+        require(value > 0, f"{name} is {value}; it must be positive.")
+
+
 CorpusPreset = Literal["tiny", "small", "full"]
 
 
@@ -144,13 +151,16 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         sizes = ("n_layers", "d_model", "n_heads", "context", "steps", "batch_size", "accumulate")
-        for name in sizes:
-            value = getattr(self, name)
-            require(value > 0, f"{name} is {value}; it must be positive.")
+        rhythm = ("eval_every", "eval_rows", "checkpoint_every")
+        require_positive(self, *sizes, *rhythm, "learning_rate", "bank_learning_rate", "clip")
         require(self.d_model % self.n_heads == 0, "d_model must be a multiple of n_heads.")
         require(
             0 < self.n_active <= self.n_prototypes,
             f"n_active is {self.n_active}; it must lie between 1 and n_prototypes.",
+        )
+        require(
+            self.dense or self.bank_start < self.steps,
+            f"bank_start is {self.bank_start}; a bank is fitted only below steps ({self.steps}).",
         )
 
 
@@ -186,6 +196,14 @@ class RetrofitConfig:
     """Seed of the token sample, k-means and batch order."""
     device: str = "auto"
     """auto, cpu, cuda or cuda:N."""
+
+    def __post_init__(self) -> None:
+        require_positive(self, "context", "fit_tokens", "batch_tokens", "learning_rate")
+        require(self.steps >= 0, f"steps is {self.steps}; it must be 0 or more.")
+        require(
+            0 < self.n_active <= self.n_prototypes,
+            f"n_active is {self.n_active}; it must lie between 1 and n_prototypes.",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,9 +245,8 @@ class IndexConfig:
     """auto, cpu, cuda or cuda:N."""
 
     def __post_init__(self) -> None:
-        for name in ("max_tokens", "n_top", "n_quantiles", "n_bins", "shard_tokens", "batch_size"):
-            value = getattr(self, name)
-            require(value > 0, f"{name} is {value}; it must be positive.")
+        sizes = ("max_tokens", "n_top", "n_quantiles", "n_bins", "shard_tokens", "batch_size")
+        require_positive(self, *sizes)
         require(self.context > 1, f"context is {self.context}; it must be 2 or more.")
         require(
             (self.label_endpoint is None) == (self.label_model is None),

@@ -5,6 +5,7 @@ known from its number alone: its block, its rank among the domain's rows before 
 domain's epoch and the window within it. Within an epoch no token is seen twice.
 """
 
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -146,8 +147,8 @@ def _shares(n_tokens: dict[str, int], weights: dict[str, float]) -> dict[str, fl
         raise CorpusError(
             f"The corpus has no domain {', '.join(unknown)}; it holds {', '.join(n_tokens)}."
         )
-    if any(weight < 0 for weight in weights.values()):
-        raise CorpusError(f"Domain weights must be 0 or more; got {weights}.")
+    if not all(0 <= weight < math.inf for weight in weights.values()):
+        raise CorpusError(f"Domain weights must be 0 or more and finite; got {weights}.")
     named = sum(weights.values())
     others = sum(n for domain, n in n_tokens.items() if domain not in weights)
     left = max(0.0, 1 - named) if others else 0.0

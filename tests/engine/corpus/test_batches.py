@@ -110,6 +110,8 @@ def test_a_context_longer_than_the_domain_goes_round(shards) -> None:
     [
         ({"law": 0.1}, "no domain law; it holds code, docs"),
         ({"code": -1.0}, "0 or more"),
+        ({"code": float("nan")}, "0 or more"),
+        ({"code": float("inf")}, "0 or more"),
         ({"code": 0.0, "docs": 0.0}, "weight 0"),
     ],
 )

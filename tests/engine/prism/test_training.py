@@ -127,7 +127,7 @@ def test_accumulation_of_micro_batches_averages_their_gradients(tmp_path):
             return super().batch(0 * step)
 
     def run(folder, accumulate):
-        settings = config(accumulate=accumulate, steps=2, bank_start=100, clip=1e9)
+        settings = config(accumulate=accumulate, steps=2, dense=True, clip=1e9)
         data = TrainingData(Twice(), {"planted": Twice().batch(0)}, end_of_text=0)
         made = make_trainer(settings, data, folder)
         made.run(lambda items, **_: items)
