@@ -16,12 +16,13 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import torch
 from accelerate import Accelerator
-from accelerate.utils import DistributedDataParallelKwargs
+from accelerate.utils import DistributedDataParallelKwargs, broadcast
 from torch import Tensor, nn
 from torch.nn import functional
 
 from engine.config import LossWeights, TrainConfig
 from engine.corpus.documents import Progress
+from engine.devices import resolve_device
 from engine.errors import ConfigError, EngineError
 from engine.prism.backbones import backbone_config
 from engine.prism.configuration import PrismConfig
@@ -187,6 +188,7 @@ class Trainer:
         bank = bank_from_states(
             torch.cat(states)[:wanted], config.n_prototypes, config.n_active, seed=config.seed
         )
+        bank = broadcast(bank)  # the sums of k-means may differ in the last bit between devices
         with torch.no_grad():
             self.bare_model.prototypes.copy_(bank)
         self.bank_fitted = True
@@ -282,11 +284,14 @@ def make_trainer(
             checkpoint at `bank_start`, up to which the two are the same model.
 
     Raises:
-        ConfigError: The twin has no checkpoint at `bank_start`.
+        ConfigError: The twin has no checkpoint at `bank_start`, or there is no such device.
     """
+    device = resolve_device(config.device).device
+    if device.index is not None:
+        torch.cuda.set_device(device)
     if config.threads:
         torch.set_num_threads(config.threads)
-    on_cpu = config.device == "cpu" or not torch.cuda.is_available()
+    on_cpu = device.type == "cpu"
     accelerator = Accelerator(
         cpu=on_cpu,
         mixed_precision="no" if on_cpu else "bf16",
