@@ -77,7 +77,8 @@ def retrofit_run(config: RetrofitConfig, run: str, *, progress: Progress = no_pr
     save_bank(model, path / "model", reference)
     if "package" not in reference:
         save_tokenizer(tokenizer, path / "model")
-    writer.write_table("training_log", fit_log(fit, config, time.perf_counter() - started))
+    log = fit_log(fit, config, len(states), time.perf_counter() - started)
+    writer.write_table("training_log", log)
     writer.update("model", model_facts(model))
     facts = {
         "seconds": time.perf_counter() - started,
@@ -186,16 +187,15 @@ def scan(
     return coverage.report()
 
 
-def fit_log(fit: BankFit, config: RetrofitConfig, seconds: float) -> pd.DataFrame:
+def fit_log(fit: BankFit, config: RetrofitConfig, n_states: int, seconds: float) -> pd.DataFrame:
     """The losses of the fit as rows of `training_log`; there is no cross-entropy to learn."""
     rows: list[dict[str, Any]] = [
         {
             **row,
             "cross_entropy": None,
             "weight_scale": 1.0,
-            "learning_rate": config.learning_rate,
             "gradient_norm": None,
-            "tokens_seen": row["step"] * config.batch_tokens,
+            "tokens_seen": row["step"] * min(config.batch_tokens, n_states),
             "seconds": seconds / max(len(fit.log), 1),
         }
         for row in fit.log

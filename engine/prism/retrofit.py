@@ -32,8 +32,8 @@ KMEANS_STATES = 48
 class BankFit:
     """A fitted bank and how it came about.
 
-    prototypes: the bank. start: the bank k-means gave. log: one row per step with the unweighted
-    losses of its batch.
+    prototypes: the bank. start: the bank k-means gave. log: one row per step with its learning
+    rate and the unweighted losses of its batch.
     """
 
     prototypes: Float[Tensor, "prototypes d_model"]
@@ -70,13 +70,14 @@ def fit_bank(
     for step in progress(range(config.steps), label="Fitting the bank", total=config.steps):
         if step % REASSIGN == 0:
             nearest = unit_vectors(full_precision(states[nearest_states(states, bank.detach())]))
+        rate = config.learning_rate * _cosine(step / config.steps)
         for group in optimiser.param_groups:
-            group["lr"] = config.learning_rate * _cosine(step / config.steps)
+            group["lr"] = rate
         batch = full_precision(states[next(batches)])
         terms = _step(bank, batch, nearest, config.n_active, config.weights)
         optimiser.step()
         optimiser.zero_grad()
-        log.append({"step": step + 1, **terms})
+        log.append({"step": step + 1, "learning_rate": rate, **terms})
     return BankFit(prototypes=bank.detach(), start=start, log=log)
 
 

@@ -57,7 +57,10 @@ def test_the_run_emits_the_models_own_logits(config: RetrofitConfig):
     base = LlamaForCausalLM.from_pretrained(config.model).eval()
     ids = torch.arange(11)[None]
     assert torch.equal(model(input_ids=ids).logits, base(input_ids=ids).logits)
-    assert len(read_table(run, "training_log")) == config.steps
+    log = read_table(run, "training_log")
+    assert len(log) == config.steps
+    assert log["learning_rate"].iloc[0] == pytest.approx(config.learning_rate)
+    assert log["learning_rate"].is_monotonic_decreasing
     assert not (run.path / "states.partial").exists()
     facts = run.manifest["stages"]["retrofit"]
     assert facts["final"]["residual_share"] < facts["kmeans"]["residual_share"]
