@@ -3,6 +3,7 @@
 Needs a built corpus and a `tokenizer.json`, and neither torch nor transformers: pages use it.
 """
 
+import threading
 from collections import OrderedDict
 from pathlib import Path
 from typing import NamedTuple
@@ -31,7 +32,10 @@ class SnippetToken(NamedTuple):
 
 
 class SnippetReader:
-    """Windows of tokens of a corpus's documents; tokenised documents are kept for a while."""
+    """Windows of tokens of a corpus's documents; tokenised documents are kept for a while.
+
+    Sessions may share a reader: a lock guards what is kept.
+    """
 
     def __init__(self, corpus: Corpus | str | Path, tokenizer_path: Path) -> None:
         """Open the corpus and the tokenizer.
@@ -43,6 +47,7 @@ class SnippetReader:
         self.corpus = corpus if isinstance(corpus, Corpus) else open_corpus(corpus)
         self._tokenizer: Tokenizer = plain_encoder(load_tokenizer(tokenizer_path))
         self._kept: OrderedDict[str, list[SnippetToken]] = OrderedDict()
+        self._lock = threading.Lock()
 
     def has(self, doc_id: str) -> bool:
         """Whether the corpus holds the document."""
@@ -65,15 +70,17 @@ class SnippetReader:
 
     def tokens(self, doc_id: str) -> list[SnippetToken]:
         """All tokens of a document; their texts end to end are its text."""
-        if doc_id in self._kept:
-            self._kept.move_to_end(doc_id)
-            return self._kept[doc_id]
+        with self._lock:
+            if doc_id in self._kept:
+                self._kept.move_to_end(doc_id)
+                return self._kept[doc_id]
         text = self.document(doc_id)
         encoding = self._tokenizer.encode(text, add_special_tokens=False)
         tokens = _with_text(text, encoding.ids, encoding.offsets)
-        self._kept[doc_id] = tokens
-        if len(self._kept) > _KEPT_DOCUMENTS:
-            self._kept.popitem(last=False)
+        with self._lock:
+            self._kept[doc_id] = tokens
+            if len(self._kept) > _KEPT_DOCUMENTS:
+                self._kept.popitem(last=False)
         return tokens
 
     def document(self, doc_id: str) -> str:
