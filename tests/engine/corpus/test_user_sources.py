@@ -107,6 +107,18 @@ def test_bad_folders_give_one_sentence(write_folder, tmp_path, files, message) -
         build_corpus(CorpusConfig(preset=None, path=str(write_folder(files))), tmp_path / "c")
 
 
+def test_parquet_whose_pages_are_damaged_gives_one_sentence(tmp_path) -> None:
+    """The footer may be whole where the rows are not."""
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    rows = pd.DataFrame({"text": [f"row {number}" * 7 for number in range(101)]})
+    content = bytearray(store.parquet_bytes(rows))
+    content[20:400] = bytes(380)
+    (folder / "a.parquet").write_bytes(bytes(content))
+    with pytest.raises(CorpusError, match="not all of its rows can be read"):
+        build_corpus(CorpusConfig(preset=None, path=str(folder)), tmp_path / "c")
+
+
 def test_a_path_that_does_not_exist_is_named(tmp_path) -> None:
     """A typing error must not build an empty corpus."""
     with pytest.raises(CorpusError, match="does not exist"):
