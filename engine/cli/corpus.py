@@ -100,10 +100,10 @@ def build(
 
 def _named(name: str, config: CorpusConfig) -> CorpusConfig:
     """The settings of a preset, or those a built corpus was made with."""
-    from engine.corpus.build import corpora_root, open_corpus
+    from engine.corpus.build import MANIFEST, corpora_root, open_corpus
     from engine.corpus.presets import PRESETS, domains_of
 
-    if name not in PRESETS and (corpora_root() / name).is_dir():
+    if name not in PRESETS and (corpora_root() / name / MANIFEST).is_file():
         return CorpusConfig(**open_corpus(name).manifest["config"])
     domains_of(name)  # refuses an unknown name with those there are
     return dataclasses.replace(config, preset=cast(CorpusPreset, name))

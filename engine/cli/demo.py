@@ -8,7 +8,7 @@ import time
 import webbrowser
 from typing import Annotated, Literal
 from urllib.parse import urlencode
-from urllib.request import urlopen
+from urllib.request import ProxyHandler, build_opener
 
 import typer
 
@@ -117,9 +117,10 @@ def _serve(run: str | None, port: int, *, open_browser: bool) -> None:
     server = subprocess.Popen(command, cwd=PROJECT_ROOT, stdout=subprocess.DEVNULL)
     try:
         _await(server, free)
-        say(f"Headwater is at {address}  (Ctrl-C stops it)")
-        if open_browser and has_desktop():
-            webbrowser.open(address)
+        if server.poll() is None:
+            say(f"Headwater is at {address}  (Ctrl-C stops it)")
+            if open_browser and has_desktop():
+                webbrowser.open(address)
         code = server.wait()
     except KeyboardInterrupt:
         _end(server)
@@ -141,17 +142,25 @@ def _await(server: "subprocess.Popen[bytes]", port: int) -> None:
     """Wait until the pages answer."""
     deadline = time.monotonic() + _SECONDS_TO_START
     while time.monotonic() < deadline and server.poll() is None:
-        try:
-            with urlopen(f"http://localhost:{port}/_stcore/health", timeout=1):
-                return
-        except OSError:
-            time.sleep(0.1)
+        if answers(port):
+            return
+        time.sleep(0.1)
     if server.poll() is None:
         _end(server)
         raise EngineError(
             f"The pages did not answer on port {port} within {_SECONDS_TO_START:.0f} s; "
             "try another port with --port."
         )
+
+
+def answers(port: int) -> bool:
+    """Whether pages answer on a port of this machine, which no proxy of the environment reaches."""
+    direct = build_opener(ProxyHandler({}))
+    try:
+        with direct.open(f"http://localhost:{port}/_stcore/health", timeout=1):
+            return True
+    except OSError:
+        return False
 
 
 def free_port(wanted: int) -> int:

@@ -84,7 +84,7 @@ def prepare(wanted: Preparation) -> None:
             _tell("running", step, sentences)
             logger.info("%s", step)
             sentences += act()
-    except EngineError as error:
+    except (EngineError, OSError) as error:
         _tell("failed", "", [*sentences, str(error)])
         raise
     except KeyboardInterrupt:

@@ -1,5 +1,6 @@
 """The demo's preparation: its status file says how far it is, whatever happens."""
 
+import errno
 import json
 import signal
 
@@ -39,7 +40,11 @@ def test_a_package_that_cannot_be_had_is_named(steps, monkeypatch):
 
 @pytest.mark.parametrize(
     ("error", "state"),
-    [(PackageMissing("No network."), "failed"), (KeyboardInterrupt(), "stopped")],
+    [
+        (PackageMissing("No network."), "failed"),
+        (OSError(errno.ENOSPC, "No space left on device"), "failed"),
+        (KeyboardInterrupt(), "stopped"),
+    ],
 )
 def test_a_preparation_that_ends_early_says_why(steps, monkeypatch, error, state):
     def fail():
@@ -63,3 +68,24 @@ def test_a_port_that_is_taken_is_passed_over():
         taken.listen()
         port = taken.getsockname()[1]
         assert demo.free_port(port) > port
+
+
+def test_the_pages_are_awaited_without_the_proxy_of_the_environment(monkeypatch):
+    """A proxy that cannot reach this machine's own ports would hold the browser back a minute."""
+    from http.server import BaseHTTPRequestHandler, HTTPServer
+    from threading import Thread
+
+    class Healthy(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    monkeypatch.setenv("http_proxy", "http://localhost:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    with HTTPServer(("localhost", 0), Healthy) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        assert demo.answers(server.server_port)
+        server.shutdown()
