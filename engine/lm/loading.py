@@ -78,7 +78,8 @@ def load_weights(
         ) from error
     except (ValueError, KeyError, TypeError) as error:
         raise UnsupportedModel(
-            f"{source} is no causal language model that transformers can load ({first_line(error)})."
+            f"{source} is no causal language model that transformers can load "
+            f"({first_line(error)})."
         ) from error
     return model.eval(), source
 

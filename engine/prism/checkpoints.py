@@ -105,14 +105,13 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 def _load_whole(folder: Path, dtype: torch.dtype) -> PrismForCausalLM:
     """Load a folder of `save_pretrained`; a weight it lacks is an error, never a random start."""
-    model, report = PrismForCausalLM.from_pretrained(
+    loaded: Any = PrismForCausalLM.from_pretrained(
         folder, dtype=dtype, local_files_only=True, use_safetensors=True, output_loading_info=True
     )
+    model, report = loaded
     if report["missing_keys"]:
         missing = ", ".join(sorted(report["missing_keys"])[:3])
-        raise CacheStale(
-            f"The weights in {folder} lack {missing}; train or copy the model again."
-        )
+        raise CacheStale(f"The weights in {folder} lack {missing}; train or copy the model again.")
     return model
 
 

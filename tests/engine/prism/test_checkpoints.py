@@ -109,7 +109,7 @@ def test_a_configuration_that_does_not_fit_the_weights_is_refused(whole, change)
     _, folder = whole
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | change))
-    with pytest.raises(CacheStale, match="do not fit its config.json"):
+    with pytest.raises(CacheStale, match=r"do not fit its config\.json"):
         load_prism(folder)
 
 
