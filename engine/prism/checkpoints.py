@@ -78,6 +78,7 @@ def save_bank(model: PrismForCausalLM, folder: str | Path, base: dict[str, Any])
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     model.config.base = base
+    model.config.decoder.name_or_path = ""  # a place on this machine says nothing elsewhere
     bank = model.prototypes.detach().to("cpu").contiguous()
     save_file({"prototypes": bank}, folder / BANK_FILE, metadata={"format": "pt"})
     model.config.architectures = [type(model).__name__]
