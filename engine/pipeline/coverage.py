@@ -189,11 +189,11 @@ def state_source(run: Run, progress: Progress = no_progress) -> StateSource:
     device = resolve_device(str(config.get("device", TrainConfig.device)))
     model: PreTrainedModel
     if run.kind == "dense":
-        model, tokenizer = AutoModelForCausalLM.from_pretrained(run.model_path), run.model_path
+        tokenizer = run.model_path
+        model = AutoModelForCausalLM.from_pretrained(tokenizer, device_map={"": device.device})
     else:
-        model, tokenizer = load_prism(run.model_path)
+        model, tokenizer = load_prism(run.model_path, device=device.device)
     corpus = open_corpus(run.manifest["corpus"]["name"])
     shards = tokenise_corpus(corpus, load_tokenizer(Path(tokenizer) / "tokenizer.json"), progress)
-    model.to(device=device.device)
     model.eval()
     return StateSource(model, shards, int(config["context"]), device.device)
