@@ -12,7 +12,7 @@ import streamlit as st
 from dashboard import documents, filters, text
 from dashboard.figures.tokens import glyphs
 from engine import schema, store
-from engine.config import PROJECT_ROOT
+from engine.config import PROJECT_ROOT, assets_root, cache_root
 from engine.errors import CacheMissing
 
 
@@ -33,9 +33,15 @@ class RunRef:
     """Fingerprint of the manifest."""
 
 
-@st.cache_data(ttl=5, show_spinner=False)
 def run_refs() -> list[RunRef]:
     """Every readable run: those with an index first, shipped ones before the newest."""
+    return _run_refs(str(assets_root()), str(cache_root()))
+
+
+@st.cache_data(ttl=5, max_entries=4, show_spinner=False)
+def _run_refs(assets: str, cache: str) -> list[RunRef]:
+    """`run_refs` of these two folders, looked at again every five seconds."""
+    del assets, cache  # the key of the answer; the store reads them from the environment
     runs = sorted(store.list_runs(), key=lambda run: not run.has("prototypes"))
     return [RunRef(run.name, str(run.path), run.stamp) for run in runs]
 

@@ -8,6 +8,7 @@ from dashboard.components.chart import chart
 from dashboard.components.doors import escape_markdown
 from dashboard.components.facts import Fact, facts
 from dashboard.components.neighbours import mark_value, neighbours, sensitive
+from dashboard.components.panel import attempt
 from dashboard.figures import prototype as figures
 
 
@@ -109,7 +110,10 @@ def domain_chart(ref: data.RunRef, number: int, *, key: str) -> None:
 def signature_chart(ref: data.RunRef, prototype: pd.Series, *, key: str, n: int = 8) -> None:
     """Tokens it raises and lowers; behind a button where it fires on unwanted text."""
     number = int(prototype["prototype"])
-    rows = data.signature(ref, number)
+    rows, problem = attempt(data.signature, ref, number)
+    if rows is None:
+        st.caption(problem or "")
+        return
     if rows.empty:
         st.caption(text.missing_table("prototype_signatures", ref.name))
         return

@@ -12,7 +12,7 @@ from dashboard.components.dialogs import open_dialogs
 from dashboard.components.facts import page_head
 from dashboard.components.neighbours import neighbours
 from dashboard.components.own_text import own_text
-from dashboard.components.panel import empty_state, panel
+from dashboard.components.panel import attempt, empty_state, panel
 from dashboard.components.prototypes_filter import filter_bar, no_match
 
 
@@ -41,7 +41,10 @@ def page() -> None:
 def _browse(ref: data.RunRef, frame: pd.DataFrame) -> tuple[list[int], int]:
     """Filters, map and table; returns the table's order and the chosen prototype."""
     wanted, fires, sort = filter_bar(ref, frame)
-    texts = data.search_texts(ref) if wanted.query else frame["label"].str.lower()
+    texts, problem = attempt(data.search_texts, ref) if wanted.query else (None, None)
+    if problem:
+        st.caption(f"Only labels are searched. {problem}")
+    texts = frame["label"].str.lower() if texts is None else texts
     found = filters.apply(frame, wanted, texts)
     rows = filters.ordered(found.shown, sort, wanted.firing)
     if fires is not None:

@@ -88,14 +88,21 @@ def _stages(stages: dict[str, dict[str, object]]) -> None:
             "Took": theme.seconds_text(float(str(entry.get("seconds", "nan")))),
             "Finished": str(entry.get("finished", ""))[:16].replace("T", " "),
             "Facts": ", ".join(
-                f"{k} {v}"
-                for k, v in entry.items()
-                if k not in _PLAIN and isinstance(v, int | float | str)
+                f"{name} {_fact(value)}"
+                for name, value in entry.items()
+                if name not in _PLAIN and isinstance(value, int | float | str)
             ),
         }
         for name, entry in stages.items()
     ]
     st.dataframe(pd.DataFrame(rows), key="stages", hide_index=True, alt=f"{len(rows)} stages.")
+
+
+def _fact(value: float | str) -> str:
+    """A stage's fact: whole numbers whole, others with three digits."""
+    if isinstance(value, bool | str):
+        return str(value)
+    return theme.count(value) if float(value).is_integer() else theme.number(value)
 
 
 _PLAIN = ("seconds", "finished", "started", "identity")
@@ -119,7 +126,7 @@ def _tables(run: store.Run) -> None:
         hide_index=True,
         height=theme.table_height(len(rows), 420),
         column_config={
-            "Rows": st.column_config.NumberColumn(format="localized"),
+            "Rows": st.column_config.NumberColumn(format="localized", width=90),
             "Size (kB)": st.column_config.NumberColumn(format="%.1f"),
         },
         alt=f"{len(rows)} tables.",
@@ -148,7 +155,12 @@ def _broken() -> None:
         return
     st.markdown("### Runs that cannot be opened")
     st.dataframe(
-        pd.DataFrame([{"Run": b.name, "Reason": b.reason, "Folder": str(b.path)} for b in broken]),
+        pd.DataFrame(
+            [
+                {"Run": b.name, "Reason": b.reason.replace("`", ""), "Folder": str(b.path)}
+                for b in broken
+            ]
+        ),
         key="broken",
         hide_index=True,
         column_config={"Reason": st.column_config.TextColumn(width="large")},

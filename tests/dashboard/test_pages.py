@@ -205,3 +205,23 @@ def test_pages_that_read_tables_never_load_torch_or_umap(synthetic_run: Path):
         [sys.executable, "-c", script], env=dict(os.environ), capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_a_missing_tokenizer_costs_the_signature_alone(synthetic_run: Path):
+    """Weights of a package may be absent: the card still opens, with a sentence for the tokens."""
+    (synthetic_run / "model" / "tokenizer.json").unlink()
+    app = open_page("prototypes", q="words")
+    assert not app.exception
+    assert "tokenizer.json" in words(app)
+    assert heading(app)
+
+
+def test_a_dense_twin_has_no_prototypes_to_show(synthetic_run: Path):
+    """The page says what the run is instead of naming an index command that cannot help."""
+    import json
+
+    manifest = json.loads((synthetic_run / "run.json").read_text())
+    (synthetic_run / "run.json").write_text(json.dumps({**manifest, "kind": "dense"}))
+    app = open_page("prototypes")
+    assert not app.exception
+    assert "dense twin" in words(app)
