@@ -1,6 +1,7 @@
 """Text generated before and after, side by side, token by token, from the same random numbers."""
 
 import html
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -94,7 +95,7 @@ def generation_pair(ref: RunRef, prompt: str, sides: list[Side], draw: Draw) -> 
         _show(prompt, kept[key], slot, column, key, side)
 
 
-def _asked(ref: RunRef, keys: list[tuple[object, ...]]) -> bool:
+def _asked(ref: RunRef, keys: Sequence[tuple[object, ...]]) -> bool:
     """Small models write at once; a large one when the button is pressed."""
     if service.answers_at_once(ref):
         return True
@@ -141,6 +142,7 @@ def _show(
     shown = bool(st.session_state.get(f"{reveal}_shown"))
     slot.html(_page(prompt, written, shown=shown))
     with column:
+        facts(_facts(written, side))
         if written.masked:
             st.button(
                 "Hide again" if shown else "Reveal this one",
@@ -149,7 +151,6 @@ def _show(
                 icon=":material/visibility_off:" if shown else ":material/visibility:",
                 on_click=lambda: st.session_state.update({f"{reveal}_shown": not shown}),
             )
-        facts(_facts(written, side))
         for sentence in written.missing:
             st.caption(sentence)
 

@@ -187,7 +187,7 @@ def _add_found(ref: RunRef, members: Members) -> None:
     query = st.text_input(
         "Search labels and tokens",
         key="find",
-        placeholder="insult, closing bracket, digits …",
+        placeholder="unwanted, after an article, digits …",
         icon=":material/search:",
         live="300ms",
         label_visibility="collapsed",
@@ -200,6 +200,9 @@ def _add_found(ref: RunRef, members: Members) -> None:
         match &= texts.str.contains(word, regex=False)
     found = data.prototypes(ref)[match.to_numpy()]
     found = found.sort_values("firing_rate", ascending=False)[["prototype", "label", "firing_rate"]]
+    if found.empty:
+        st.caption("No label or raised token holds all of these words; try fewer or shorter ones.")
+        return
     st.caption(
         f"{len(found):,} found" + (f", {N_FOUND} listed" if len(found) > N_FOUND else "") + "."
     )

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from dashboard.figures.tokens import escaped
+from dashboard.figures.tokens import escaped, shortened
 from dashboard.theme import MONOSPACE, layout, palette
 
 
@@ -50,7 +50,7 @@ def firing_map(
     last = min(len(tokens), first + N_COLUMNS) - 1
     grid = strongest(frame, first, last)
     labels = frame.drop_duplicates("prototype").set_index("prototype")["label"]
-    names = [f"{escaped(str(labels[p]))[:40]}  #{p}" for p in grid.index]
+    names = [f"{escaped(shortened(str(labels[p])))}  #{p}" for p in grid.index]
     figure = go.Figure(
         layout=layout(
             dark, height=ROW_HEIGHT * len(names) + 96, margin={"l": 8, "r": 8, "t": 4, "b": 8}

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from dashboard.figures.tokens import escaped, glyphs, logit_text
+from dashboard.figures.tokens import escaped, glyphs, logit_text, shortened
 from dashboard.theme import Palette, layout, palette
 
 
@@ -20,8 +20,6 @@ ROW_HEIGHT = 26
 """Pixels a row of the waterfall takes."""
 BAR_WIDTH = 0.72
 """Share of a row that its bar takes."""
-LABEL_LENGTH = 40
-"""Characters of a label drawn beside the axis."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +183,7 @@ def _row_names(rows: pd.DataFrame) -> list[str]:
     """A label and the id where the term is a prototype, each distinct."""
     names: list[str] = []
     for kind, prototype, label in zip(rows["kind"], rows["prototype"], rows["label"], strict=True):
-        text = label if len(label) <= LABEL_LENGTH else label[: LABEL_LENGTH - 1] + "…"
+        text = shortened(label)
         names.append(f"{escaped(text)}  #{prototype}" if kind == "prototype" else escaped(text))
     return names
 

@@ -16,6 +16,11 @@ def veil(token: str) -> str:
     return glyphs(token[: len(token) - len(bare)]) + bare[:1] + "•••"
 
 
+def shortened(label: str, length: int = 40) -> str:
+    """A label cut to `length` characters, with an ellipsis where it was cut."""
+    return label if len(label) <= length else label[: length - 1] + "…"
+
+
 def escaped(text: str) -> str:
     """Text that Plotly draws as it is: it reads a small HTML dialect in labels."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -7,6 +7,13 @@ import pytest
 import streamlit as st
 
 
+@pytest.fixture(autouse=True)
+def _nothing_cached() -> None:
+    """Answers cached for another test's house must not be served."""
+    st.cache_data.clear()
+    st.cache_resource.clear()
+
+
 @pytest.fixture(scope="session")
 def tiny_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of an indexed run with a random model and a concept; read it, never write it."""
@@ -17,7 +24,5 @@ def tiny_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def live_run(tiny_path: Path, house: Path) -> Path:
-    """A copy of that run in the cache of `house`, with nothing cached from another house."""
-    st.cache_data.clear()
-    st.cache_resource.clear()
+    """A copy of that run in the cache of `house`."""
     return Path(shutil.copytree(tiny_path, house / "cache" / "tiny"))
