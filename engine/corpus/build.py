@@ -55,6 +55,7 @@ def build_corpus(
     """
     path = (root or corpora_root()) / corpus_name(config)
     plans = domain_plans(config, packages)
+    store.remove_leftovers(path / "domains")
     records: dict[str, dict[str, Any]] = {}
     missing: dict[str, str] = {}
     for plan in plans:

@@ -40,6 +40,7 @@ def test_a_killed_build_ends_with_the_same_files(tmp_path: Path) -> None:
     _run(killed)
     assert kills >= 3
     assert _bytes_of(killed) == _bytes_of(whole)
+    assert list((killed / "tiny" / "domains").glob(".*")) == []
 
 
 def _run(root: Path, kill_after: float | None = None) -> float | None:
