@@ -61,17 +61,7 @@ def prototype_map(
             yaxis={"visible": False, "scaleanchor": "x"},
         )
     )
-    if len(hidden):
-        figure.add_trace(
-            go.Scattergl(
-                x=hidden["x"].to_numpy(np.float32),
-                y=hidden["y"].to_numpy(np.float32),
-                mode="markers",
-                marker={"size": 3, "color": colours.faint},
-                hoverinfo="skip",
-                name="hidden",
-            )
-        )
+    _context(figure, hidden, colours)
     marker, labels = _marker(frame, colour, colours)
     size = 7 if len(frame) < 800 else 5 if len(frame) < 4000 else 3.5
     figure.add_trace(
@@ -92,6 +82,30 @@ def prototype_map(
         )
     )
     _ring(figure, pd.concat([frame, hidden]) if len(hidden) else frame, chosen, colours)
+    _names(figure, labels, colours)
+    return figure
+
+
+def _context(figure: go.Figure, hidden: pd.DataFrame, colours: theme.Palette) -> None:
+    """What the filters hide: small, grey, behind everything, not selectable."""
+    if hidden.empty:
+        return
+    figure.add_trace(
+        go.Scattergl(
+            x=hidden["x"].to_numpy(np.float32),
+            y=hidden["y"].to_numpy(np.float32),
+            mode="markers",
+            marker={"size": 3, "color": colours.faint},
+            hoverinfo="skip",
+            name="hidden",
+        )
+    )
+
+
+def _names(
+    figure: go.Figure, labels: list[tuple[str, float, float, str]], colours: theme.Palette
+) -> None:
+    """Names of groups, on the map itself."""
     for name, x, y, shade in labels:
         figure.add_annotation(
             x=x, y=y, text=escaped(name), showarrow=False,
@@ -99,7 +113,6 @@ def prototype_map(
             bgcolor=_veil(colours), borderpad=1, bordercolor=shade, borderwidth=1,
             captureevents=False,
         )  # fmt: skip
-    return figure
 
 
 def legend(frame: pd.DataFrame, colour: str, *, dark: bool) -> list[tuple[str, str, int]]:
