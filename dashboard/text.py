@@ -107,7 +107,7 @@ DOORS = (
     ),
 )
 OPTIONAL_TABLES: dict[str, tuple[str, ...]] = {
-    "retrofit": ("training_log", "evaluations", "tradeoff", "suppression"),
+    "retrofit": ("training_log", "evaluations", "validation_loss", "tradeoff", "suppression"),
     "dense": (
         "coverage",
         "tradeoff",

@@ -110,6 +110,14 @@ def pictures(ref: data.RunRef) -> None:
 
 def _training(ref: data.RunRef) -> None:
     log = data.table(ref, "training_log")
+    if log["cross_entropy"].isna().all():
+        chart(
+            training.bank_loss_curve(log, dark=theme.is_dark()),
+            key="loss_curve",
+            alt=f"Losses of the bank over {len(log):,} fitting steps.",
+            file_name=f"{ref.name}-fitting-loss",
+        )
+        return
     met = data.table(ref, "evaluations") if data.has(ref, "evaluations") else pd.DataFrame()
     last = float(log["cross_entropy"].iloc[-1])
     chart(

@@ -72,6 +72,57 @@ def loss_curve(log: pd.DataFrame, evaluations: pd.DataFrame, *, dark: bool) -> g
     return figure
 
 
+def bank_loss_curve(log: pd.DataFrame, *, dark: bool) -> go.Figure:
+    """The bank's three losses by tokens seen, for a run that trains nothing but the bank.
+
+    Args:
+        log: Rows of `training_log`.
+        dark: Theme.
+    """
+    colours = theme.palette(dark)
+    thin = _thinned(log)
+    lines = (
+        ("reconstruction", "REC", colours.rest, "dot"),
+        ("prototype_to_token", "R1", colours.raises, "solid"),
+        ("token_to_prototype", "R2", colours.accent, "solid"),
+    )
+    figure = go.Figure(
+        layout=theme.layout(
+            dark,
+            title={
+                "text": "Losses of the bank while fitting",
+                "subtitle": {"text": f"n = {len(log):,} steps; the model itself stays as it is"},
+            },
+            xaxis={"title": {"text": "tokens seen"}, "exponentformat": "SI"},
+            yaxis={
+                "title": {"text": "1 - cosine, or squared residual share"},
+                "rangemode": "tozero",
+            },
+            showlegend=False,
+            margin={"l": 8, "r": 84, "t": 54, "b": 8},
+        )
+    )
+    ends: list[tuple[float, str, str]] = []
+    for column, name, shade, dash in lines:
+        part = thin[["tokens_seen", column]].dropna()
+        if part.empty:
+            continue
+        figure.add_trace(
+            go.Scatter(
+                x=part["tokens_seen"],
+                y=part[column],
+                mode="lines",
+                line={"width": 1.6, "color": shade, "dash": dash},
+                hovertemplate=f"%{{x:,}} tokens<br>{name} %{{y:.3f}}<extra></extra>",
+                name=name,
+            )
+        )
+        ends.append((float(part[column].iloc[-1]), name, shade))
+    highest = max((float(thin[column].max()) for column, *_ in lines), default=1.0)
+    _label_apart(figure, ends, 0.09 * highest)
+    return figure
+
+
 def coverage_curve(evaluations: pd.DataFrame, *, dark: bool) -> go.Figure:
     """Coverage and collapse on the way: R1-bar, R2, pair cosine, residual share, dead share."""
     colours = theme.palette(dark)

@@ -159,6 +159,25 @@ def every_figure() -> list[go.Figure]:
     ]
 
 
+def test_a_fit_without_cross_entropy_draws_the_losses_of_the_bank():
+    """A retrofit trains nothing but the bank: its picture must not be an empty loss curve."""
+    log = pd.DataFrame(
+        {
+            "tokens_seen": [3, 5, 7],
+            "cross_entropy": [None, None, None],
+            "reconstruction": [0.5, 0.4, 0.3],
+            "prototype_to_token": [0.2, 0.1, 0.05],
+            "token_to_prototype": [0.3, 0.2, 0.11],
+        }
+    )
+    figure = training.bank_loss_curve(log, dark=False)
+    assert {trace.name: list(trace.y) for trace in figure.data} == {
+        "REC": [0.5, 0.4, 0.3],
+        "R1": [0.2, 0.1, 0.05],
+        "R2": [0.3, 0.2, 0.11],
+    }
+
+
 @pytest.mark.parametrize("place", range(9))
 def test_every_figure_names_its_axis_and_its_n(place: int):
     """A number without a unit says nothing; a name of the data is never markup."""
