@@ -18,6 +18,7 @@ from typing import Annotated, Any, TypeVar, cast, get_origin, get_type_hints
 
 import typer
 
+from engine.cli.setting_types import fitting
 from engine.errors import ConfigError
 
 
@@ -79,15 +80,25 @@ def with_config(
     return decorate
 
 
-def build_config(config_class: type[Config], settings: dict[str, Any]) -> Config:
-    """A configuration from flat settings: `weights_clip` sets `clip` of the field `weights`."""
+def build_config(config_class: type[Config], settings: dict[str, Any], prefix: str = "") -> Config:
+    """A configuration from flat settings: `weights_clip` sets `clip` of the field `weights`.
+
+    Args:
+        config_class: A dataclass that `with_config` takes.
+        settings: Values by name.
+        prefix: What stands before the names where the user wrote them.
+
+    Raises:
+        ConfigError: A value is of another type than its field, or not allowed.
+    """
     values: dict[str, Any] = {}
     for field in dataclasses.fields(cast(Any, config_class)):
         inner = get_type_hints(config_class)[field.name]
         if dataclasses.is_dataclass(inner):
             values |= _inner_value(config_class, field, inner, settings)
         elif field.name in settings:
-            values[field.name] = _plain(field.name, inner, settings[field.name])
+            name = f"{prefix}{field.name}"
+            values[field.name] = fitting(name, inner, _plain(name, inner, settings[field.name]))
     try:
         return config_class(**values)
     except TypeError as error:
@@ -103,7 +114,7 @@ def _inner_value(
     if not chosen:
         return {}
     default = _default(config_class, field)
-    return {field.name: build_config(inner, dataclasses.asdict(default) | chosen)}
+    return {field.name: build_config(inner, dataclasses.asdict(default) | chosen, prefix)}
 
 
 def _field_options(config_class: type, panel: str, prefix: str) -> list[inspect.Parameter]:
@@ -163,7 +174,7 @@ def _is_typed(context: Any, name: str) -> bool:
 
 def _plain(name: str, kind: Any, value: Any) -> Any:
     """`name=value` texts of a dictionary option as a dictionary; anything else as it is."""
-    if not _is_mapping(kind) or isinstance(value, dict):
+    if not _is_mapping(kind) or not isinstance(value, list):
         return value
     pairs: dict[str, float] = {}
     for text in value:

@@ -53,9 +53,9 @@ def _describe(run: "Run") -> None:
     corpus, model = manifest.get("corpus", {}), manifest.get("model", {})
     if corpus:
         domains = ", ".join(corpus.get("domains", {}))
-        say(f"corpus {corpus['name']} ({corpus['fingerprint']}): {domains}")
+        say(f"corpus {corpus.get('name')} ({corpus.get('fingerprint')}): {domains}")
     if "n_parameters" in model:
-        say(f"model {model['fingerprint']}: {model['n_parameters']:,} parameters")
+        say(f"model {model.get('fingerprint')}: {model['n_parameters']:,} parameters")
     for name, facts in manifest["stages"].items():
         say(f"stage {name}: {duration(facts.get('seconds', 0.0))}")
     headings = {"table": "left", "rows": "right", "size": "right"}

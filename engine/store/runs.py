@@ -153,6 +153,20 @@ def open_run(name_or_path: str | Path) -> Run:
     return _load(path)
 
 
+def stored_manifest(path: Path) -> dict[str, Any] | None:
+    """What the folder of a run says of it, finished or not; None where there is no run.
+
+    For questions about a run that may still be training: its settings, never its tables.
+
+    Raises:
+        CacheStale: The manifest is damaged.
+    """
+    for name in (DRAFT, MANIFEST):
+        if (path / name).is_file():
+            return read_json(path / name)
+    return None
+
+
 def open_named_run(name: str) -> Run:
     """Open a run by name alone, for names that come from a URL: a path is refused.
 
@@ -232,7 +246,44 @@ def _load(path: Path) -> Run:
             f"{SCHEMA_VERSION}. Rebuild it: remove {path}, then "
             f"`headwater {stage} --run {path.name}` and `headwater index --run {path.name}`."
         )
+    flaw = _flaw(manifest)
+    if flaw:
+        raise CacheStale(
+            f"{path / MANIFEST} is damaged: {flaw}. Copy the run again, or remove the folder "
+            f"{path} and run `headwater {_first_stage(manifest['kind'])} --run {path.name}`."
+        )
     return Run(path.name, path, manifest)
+
+
+def _flaw(manifest: dict[str, Any]) -> str:
+    """What of the manifest's shape readers rely on and it lacks; empty where it is sound."""
+    if not isinstance(manifest.get("created"), str):
+        return "its `created` is no date"
+    if not _maps_to_objects(manifest.get("stages")):
+        return "its `stages` are no objects by name"
+    optional = ("config", "corpus", "tokenizer", "model")
+    wrong = [name for name in optional if not isinstance(manifest.get(name, {}), dict)]
+    if wrong:
+        return f"its `{wrong[0]}` is no object"
+    tables = manifest["tables"]
+    unsound = [name for name, facts in tables.items() if not _is_sound_table(facts)]
+    return f"its table {unsound[0]!r} does not list rows and files" if unsound else ""
+
+
+def _maps_to_objects(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(entry, dict) for entry in value.values())
+
+
+def _is_sound_table(facts: Any) -> bool:
+    """Whether an entry of `tables` has its number of rows and name, size and digest of files."""
+    if not (isinstance(facts, dict) and type(facts.get("rows")) is int):
+        return False
+    files = facts.get("files")
+    kinds = {"path": str, "bytes": int, "sha256": str}
+    return isinstance(files, list) and all(
+        isinstance(file, dict) and all(type(file.get(n)) is kind for n, kind in kinds.items())
+        for file in files
+    )
 
 
 def _why_not_a_run(path: Path, asked: str) -> str:

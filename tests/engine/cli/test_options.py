@@ -99,6 +99,44 @@ def test_a_settings_file_that_does_not_fit_is_refused_in_one_sentence(tmp_path, 
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"size": "x"}, 'size is "x"; it must be a whole number.'),
+        ({"size": True}, "size is true; it must be a whole number."),
+        ({"size": 2.5}, "size is 2.5; it must be a whole number."),
+        ({"size": None}, "size is null; it must be a whole number."),
+        ({"fast": 1}, "fast is 1; it must be true or false."),
+        ({"kind": "oval"}, 'kind is "oval"; it must be one of "round", "square".'),
+        ({"limit": "3"}, 'limit is "3"; it must be a whole number or null.'),
+        ({"inner": {"gain": [1]}}, "inner_gain is [1]; it must be a finite number."),
+        ({"inner": {"gain": float("nan")}}, "inner_gain is NaN; it must be a finite number."),
+        ({"shares": 5}, "shares is 5; it must be an object that gives each name a finite number."),
+        (
+            {"shares": {"a": "b"}},
+            'shares is {"a": "b"}; it must be an object that gives each name a finite number.',
+        ),
+    ],
+)
+def test_a_value_of_another_type_is_refused_in_one_sentence(tmp_path, settings, sentence):
+    """It names the setting, the value and the type wanted; nothing is computed first."""
+    path = tmp_path / "settings.json"
+    path.write_text(json.dumps(settings))
+    done = run("--config", str(path))
+    assert done.exit_code == 2
+    assert done.stderr.strip() == sentence
+    assert seen == []
+
+
+def test_a_whole_number_in_a_file_is_the_same_setting_as_a_number(tmp_path):
+    """A run's identity is made of its settings, where 1 and 1.0 would differ."""
+    path = tmp_path / "settings.json"
+    path.write_text(json.dumps({"inner": {"gain": 1}, "shares": {"a": 2}}))
+    run("--config", str(path))
+    assert isinstance(seen[0].inner.gain, float)
+    assert isinstance(seen[0].shares["a"], float)
+
+
 @pytest.mark.parametrize("text", ["a", "=2", "a=b"])
 def test_a_dictionary_option_without_name_and_number_is_refused(text):
     """The sentence shows how it is written."""

@@ -109,6 +109,39 @@ def test_a_damaged_manifest_is_stale(synthetic_run: Path, text: str):
     assert_plain_sentence(str(caught.value))
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"created": None},
+        {"created": 7},
+        {"stages": None},
+        {"stages": {"train": 3}},
+        {"corpus": []},
+        {"tables": {"prototypes": []}},
+        {"tables": {"prototypes": {"rows": "67", "files": []}}},
+        {"tables": {"prototypes": {"rows": 67, "files": [{"path": "a.parquet"}]}}},
+    ],
+)
+def test_a_manifest_of_another_shape_is_stale(synthetic_run: Path, change: dict[str, object]):
+    """What readers rely on is checked at the door, not where it is missed."""
+    _edit_manifest(synthetic_run, **change)
+    with pytest.raises(CacheStale, match="is damaged: its") as caught:
+        store.open_run("synthetic")
+    assert_plain_sentence(str(caught.value))
+    assert [broken.name for broken in store.list_broken()] == ["synthetic"]
+
+
+@pytest.mark.parametrize("name", ["created", "stages", "tables"])
+def test_a_manifest_that_lacks_a_part_is_stale(synthetic_run: Path, name: str):
+    """One sentence in place of a KeyError."""
+    manifest = json.loads((synthetic_run / "run.json").read_text())
+    del manifest[name]
+    (synthetic_run / "run.json").write_text(json.dumps(manifest))
+    with pytest.raises(CacheStale) as caught:
+        store.open_run("synthetic")
+    assert_plain_sentence(str(caught.value))
+
+
 def test_the_stamp_changes_with_the_manifest_alone(synthetic_run: Path):
     """The dashboard caches by name and stamp."""
     first = store.open_run("synthetic").stamp
