@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from transformers import AutoModelForCausalLM, PreTrainedModel
+from transformers import PreTrainedModel
 
 from engine.devices import resolve_device
-from engine.errors import CacheMissing, CacheStale, UnsupportedModel
+from engine.errors import CacheMissing, CacheStale, ConfigError
 from engine.live.model import LiveModel
 from engine.live.text import Codec
-from engine.lm.loading import quiet_loading
+from engine.lm.loading import load_weights, quiet_loading
 from engine.prism.checkpoints import load_prism
 from engine.prism.configuration import MODEL_TYPE
-from engine.store import Run, open_run
+from engine.store import Run, open_run, resolve_run
+from engine.store.runs import DRAFT, MANIFEST
 
 
 @dataclass(frozen=True)
@@ -33,18 +33,21 @@ class Opened:
 def open_model(name: str, device: str = "auto") -> Opened:
     """Load a run by name or path, or a bare model folder.
 
+    A name that no run has may be that of a folder in the working directory.
+
     Raises:
         CacheMissing: nothing of that name, or a folder that is neither a run nor a model.
         CacheStale: its files are damaged.
+        UnsupportedModel: it is no causal language model of transformers.
     """
-    path = Path(name)
-    bare = "\x00" not in name and path.is_dir() and not (path / "run.json").exists()
-    if bare and not (path / "config.json").is_file():
+    path = _place(name)
+    bare = _holds(path, "config.json") and not _holds(path, MANIFEST)
+    if path.is_dir() and not (bare or _holds(path, MANIFEST, DRAFT)):
         raise CacheMissing(
             f"{name} is neither a run (no run.json) nor a model folder (no config.json); "
             "`headwater info` lists the runs there are."
         )
-    run = None if bare else open_run(name)
+    run = None if bare else open_run(path if path.is_dir() else name)
     folder = path if run is None else run.model_path
     if not (folder / "config.json").is_file():
         raise CacheMissing(
@@ -55,6 +58,27 @@ def open_model(name: str, device: str = "auto") -> Opened:
     kind = str(run.manifest.get("kind", "prism")) if run is not None else _kind(settings)
     shown = path.resolve().name if run is None else run.name
     return Opened(shown, kind, LiveModel(model), Codec.from_folder(tokenizer), run)
+
+
+def _holds(folder: Path, *names: str) -> bool:
+    return any((folder / name).is_file() for name in names)
+
+
+def _place(name: str) -> Path:
+    """The folder a name stands for: that of a run, or else one of the working directory.
+
+    Raises:
+        ConfigError: it can name neither.
+    """
+    here = Path(name)
+    usable = name != "" and "\0" not in name and here.is_dir()
+    try:
+        place = resolve_run(name)
+    except ConfigError:
+        if not usable:
+            raise
+        return here
+    return here if usable and not place.exists() else place
 
 
 def _settings(folder: Path) -> dict[str, Any]:
@@ -79,35 +103,9 @@ def _load(folder: Path, settings: dict[str, Any], device: str) -> tuple[PreTrain
     """The model in float32, ready to read, and the folder of its tokenizer."""
     where = resolve_device(device).device
     quiet_loading()
-    try:
-        if settings.get("model_type") == MODEL_TYPE:
-            model, tokenizer = load_prism(folder, device=where)
-        else:
-            model, tokenizer = _load_dense(folder), folder
-    except SafetensorError as error:
-        raise CacheStale(
-            f"The weights in {folder} are damaged ({error}); train or copy the model again."
-        ) from error
+    if settings.get("model_type") == MODEL_TYPE:
+        model, tokenizer = load_prism(folder, device=where)
+    else:
+        model, tokenizer = load_weights({"path": str(folder)})[0], folder
     torch.nn.Module.to(model, where)
     return model.eval().requires_grad_(requires_grad=False), tokenizer
-
-
-def _load_dense(folder: Path) -> PreTrainedModel:
-    """A causal LM without a bank; only safetensors are read, and no code of the folder is run."""
-    try:
-        return AutoModelForCausalLM.from_pretrained(
-            folder,
-            dtype=torch.float32,
-            local_files_only=True,
-            use_safetensors=True,
-            trust_remote_code=False,
-        )
-    except OSError as error:
-        raise CacheMissing(
-            f"{folder} holds no readable model.safetensors; write the model with save_pretrained."
-        ) from error
-    except (ValueError, KeyError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise UnsupportedModel(
-            f"{folder} is no causal language model that transformers can load ({reason[:200]})."
-        ) from error

@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
+from torch import nn
 from transformers import AutoModelForCausalLM, PreTrainedModel
 from transformers.utils import logging as transformers_logging
 
@@ -14,6 +16,10 @@ from engine.lm.packaged import PACKAGED, require_packaged
 
 REASON_LENGTH = 200
 """Characters of a library's own message that an error sentence quotes."""
+
+
+MISFITS = (StrictDataclassError, RuntimeError, ValueError, KeyError, TypeError, AttributeError)
+"""What transformers raises at a configuration it cannot use or weights of another shape."""
 
 
 def quiet_loading() -> None:
@@ -60,12 +66,17 @@ def load_weights(
     Raises:
         PackageMissing: the package is not fetched.
         CacheMissing: no such folder or hub id, or it cannot be reached.
+        CacheStale: its weights are damaged, incomplete or not finite.
         UnsupportedModel: it holds no causal language model of transformers.
     """
     source = locate(reference)
     try:
-        model = AutoModelForCausalLM.from_pretrained(
-            source, dtype=dtype, use_safetensors=True, trust_remote_code=False
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            source,
+            dtype=dtype,
+            use_safetensors=True,
+            trust_remote_code=False,
+            output_loading_info=True,
         )
     except SafetensorError as error:
         raise CacheStale(
@@ -76,12 +87,47 @@ def load_weights(
             f"No model can be read from {source!r} ({first_line(error)}); name a folder with "
             f"safetensors, a hub id or one of: {', '.join(sorted(PACKAGED))}."
         ) from error
-    except (ValueError, KeyError, TypeError) as error:
+    except MISFITS as error:
         raise UnsupportedModel(
             f"{source} is no causal language model that transformers can load "
             f"({first_line(error)})."
         ) from error
+    model, report = loaded
+    check_weights(source, model, report)
     return model.eval(), source
+
+
+def check_weights(source: str | Path, model: nn.Module, report: dict[str, Any]) -> None:
+    """Refuse a model of which a weight was left to chance or is no finite number.
+
+    Args:
+        source: where the weights come from, for the sentence.
+        model: as loaded.
+        report: what `from_pretrained(output_loading_info=True)` says of it.
+
+    Raises:
+        CacheStale: it is such a model.
+    """
+    if report["missing_keys"]:
+        missing = ", ".join(sorted(report["missing_keys"])[:3])
+        raise CacheStale(f"The weights in {source} lack {missing}; train or copy the model again.")
+    for name, weight in model.named_parameters():
+        check_finite(source, name, weight)
+
+
+def check_finite(source: str | Path, name: str, weight: torch.Tensor) -> None:
+    """Refuse a weight with NaN or infinity in it, which would spread to every number shown.
+
+    Raises:
+        CacheStale: it has one.
+    """
+    finite = torch.isfinite(weight)
+    if not bool(finite.all()):
+        count = int(finite.numel() - finite.sum())
+        raise CacheStale(
+            f"The weights in {source} hold {count:,} values that are no finite number, the first "
+            f"in {name}; train or copy the model again."
+        )
 
 
 def first_line(error: Exception) -> str:

@@ -5,14 +5,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import PreTrainedModel
 
 from engine.errors import CacheMissing, CacheStale, UnsupportedModel
-from engine.lm.loading import first_line, load_weights, quiet_loading
+from engine.lm.loading import (
+    MISFITS,
+    check_finite,
+    check_weights,
+    first_line,
+    load_weights,
+    quiet_loading,
+)
 from engine.prism.configuration import MODEL_TYPE, PrismConfig
 from engine.prism.model import PrismForCausalLM
 
@@ -21,9 +27,6 @@ BANK_FILE = "bank.safetensors"
 """A retrofit's own weights; the decoder's stay where `config.base` says."""
 
 CONFIG_FILE = "config.json"
-
-_MISFITS = (StrictDataclassError, RuntimeError, ValueError, KeyError, TypeError, AttributeError)
-"""What transformers raises at a configuration it cannot use or weights of another shape."""
 
 
 def load_prism(
@@ -58,7 +61,7 @@ def load_prism(
         raise CacheStale(
             f"The weights in {folder} are damaged ({error}); train or copy the model again."
         ) from error
-    except _MISFITS as error:
+    except MISFITS as error:
         raise CacheStale(
             f"The weights in {folder} do not fit its {CONFIG_FILE} ({first_line(error)}); "
             "train or copy the model again."
@@ -110,9 +113,7 @@ def _load_whole(folder: Path, dtype: torch.dtype) -> PrismForCausalLM:
         folder, dtype=dtype, local_files_only=True, use_safetensors=True, output_loading_info=True
     )
     model, report = loaded
-    if report["missing_keys"]:
-        missing = ", ".join(sorted(report["missing_keys"])[:3])
-        raise CacheStale(f"The weights in {folder} lack {missing}; train or copy the model again.")
+    check_weights(folder, model, report)
     return model
 
 
@@ -131,6 +132,7 @@ def _load_retrofit(
             f"{folder / BANK_FILE} holds {found}, not one of shape "
             f"{tuple(model.prototypes.shape)}; fit it again with `headwater retrofit`."
         )
+    check_finite(folder / BANK_FILE, "prototypes", bank)
     model.prototypes.data = bank.to(dtype)
     own = (folder / "tokenizer.json").is_file()
     return model, folder if own else Path(tokenizer)

@@ -132,6 +132,28 @@ def test_weights_without_the_bank_are_refused(whole):
         load_prism(folder)
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+@pytest.mark.parametrize("name", ["prototypes", "backbone.model.norm.weight"])
+def test_weights_that_are_no_finite_numbers_are_refused(whole, name, value):
+    """One NaN would spread to every number on the pages."""
+    _, folder = whole
+    tensors = load_file(folder / "model.safetensors")
+    tensors[name].view(-1)[3] = value
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(CacheStale, match=rf"hold 1 values that are no finite .* in {name}"):
+        load_prism(folder)
+
+
+def test_a_bank_that_is_not_finite_is_refused(retrofit):
+    """A fit that diverged is not shown as one that did not."""
+    model, folder = retrofit
+    bank = model.prototypes.detach().clone()
+    bank[2] = float("nan")
+    save_file({"prototypes": bank}, folder / BANK_FILE)
+    with pytest.raises(CacheStale, match="hold 24 values that are no finite"):
+        load_prism(folder)
+
+
 def test_damaged_weights_are_refused(whole):
     """A truncated file."""
     _, folder = whole
