@@ -30,15 +30,7 @@ def token_choice(
         scope: What the choice belongs to; another scope starts afresh.
         help_text: What the choice does.
     """
-    names = {
-        int(i): f"{shown}   {probability_text(p)}"
-        for i, shown, p in zip(
-            likely["token_id"],
-            service.veiled(ref, tuple(likely["token"])),
-            likely["probability"],
-            strict=True,
-        )
-    }
+    names = _names(ref, likely)
     current = state.read_int(parameter, default)
     if current is not None and current not in names:
         names[current] = glyphs(service.engine(ref).token_text(current))
@@ -72,6 +64,13 @@ def token_choice(
     if problem:
         st.caption(f":material/error: {problem}")
     return current
+
+
+def _names(ref: RunRef, likely: pd.DataFrame) -> dict[int, str]:
+    """What the list calls each token it offers: its text and its probability."""
+    shown = service.veiled(ref, tuple(likely["token"]))
+    rows = zip(likely["token_id"], shown, likely["probability"], strict=True)
+    return {int(token): f"{text}   {probability_text(share)}" for token, text, share in rows}
 
 
 def typed_token(ref: RunRef, typed: str) -> int:
