@@ -25,7 +25,7 @@ def test_the_readme_is_short_and_names_every_command_and_page():
 
     assert len(README.splitlines()) <= 150
     group = typer.main.get_command(app)
-    commands = set(group.commands)  # pyright: ignore[reportAttributeAccessIssue]
+    commands = set(group.commands)
     assert {name for name in commands if f"`{name}" not in README} == set()
     views = {p.stem for p in (ROOT / "dashboard" / "views").glob("*.py") if p.stem != "__init__"}
     assert {view for view in views if view.capitalize() not in README} == set()

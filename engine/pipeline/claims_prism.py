@@ -53,12 +53,13 @@ def _run_and_table(evidence: Path) -> tuple[Run, pd.DataFrame]:
     return run, read_table(run, evidence.stem)
 
 
-def _coverage(evidence: Path) -> tuple[Run, pd.DataFrame, str]:
+def _coverage(evidence: Path) -> tuple[Run, dict[str, dict[str, Any]], str]:
+    """The run, the row of each bank by its name, and the setting in words."""
     run, table = _run_and_table(evidence)
-    banks = table.set_index("bank")
-    if "trained" not in banks.index:
+    banks = {str(row["bank"]): dict(row) for row in table.to_dict("records")}
+    if "trained" not in banks:
         raise CacheMissing(f"{evidence} has no row for the trained bank.")
-    scanned = int(banks.at["trained", "tokens_scanned"])
+    scanned = int(banks["trained"]["tokens_scanned"])
     return run, banks, f"{run_setting(run)}; {scanned:,} held-out tokens scanned"
 
 
@@ -66,13 +67,11 @@ def measure_coverage(evidence: Path, *, column: str) -> Measured:
     """A column of the trained bank, beside the other banks of the same K."""
     _, banks, setting = _coverage(evidence)
     control = {
-        name.replace("-", "_"): float(banks.at[name, column])
-        for name in banks.index
+        name.replace("-", "_"): float(bank[column])
+        for name, bank in banks.items()
         if name != "trained"
     }
-    return Measured(
-        value=float(banks.at["trained", column]), control=control or None, setting=setting
-    )
+    return Measured(value=float(banks["trained"][column]), control=control or None, setting=setting)
 
 
 def measure_collapse(evidence: Path, *, twin_bank: str = "dense-kmeans") -> Measured:
@@ -82,10 +81,10 @@ def measure_collapse(evidence: Path, *, twin_bank: str = "dense-kmeans") -> Meas
     fitted to, whose states it leaves as they are: any row but the trained bank's will do.
     """
     _, banks, setting = _coverage(evidence)
-    if twin_bank not in banks.index:
+    if twin_bank not in banks:
         raise CacheMissing(f"{evidence} has no row for the twin's states.")
-    own = float(banks.at["trained", "participation_ratio"])
-    twin = float(banks.at[twin_bank, "participation_ratio"])
+    own = float(banks["trained"]["participation_ratio"])
+    twin = float(banks[twin_bank]["participation_ratio"])
     facts = f"{setting}; participation ratio {own:.1f}, twin's {twin:.1f}"
     return Measured(value=own / twin, control={"own": own, "twin": twin}, setting=facts)
 
