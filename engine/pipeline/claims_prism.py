@@ -56,7 +56,10 @@ def _run_and_table(evidence: Path) -> tuple[Run, pd.DataFrame]:
 def _coverage(evidence: Path) -> tuple[Run, dict[str, dict[str, Any]], str]:
     """The run, the row of each bank by its name, and the setting in words."""
     run, table = _run_and_table(evidence)
-    banks = {str(row["bank"]): dict(row) for row in table.to_dict("records")}
+    rows: list[dict[str, Any]] = [
+        {str(name): value for name, value in row.items()} for row in table.to_dict("records")
+    ]
+    banks = {str(row["bank"]): row for row in rows}
     if "trained" not in banks:
         raise CacheMissing(f"{evidence} has no row for the trained bank.")
     scanned = int(banks["trained"]["tokens_scanned"])
