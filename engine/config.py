@@ -61,6 +61,12 @@ class CorpusConfig:
     def __post_init__(self) -> None:
         chosen = [s for s in (self.preset, self.path, self.dataset) if s is not None]
         require(len(chosen) == 1, "Name exactly one of a preset, a path or a dataset.")
+        for option, value in (("--path", self.path), ("--dataset", self.dataset)):
+            require(value is None or bool(value.strip()), f"{option} is empty; name a source.")
+        require(
+            self.max_bytes is None or self.max_bytes >= 1,
+            f"max_bytes is {self.max_bytes}; it must be 1 or more, or unset to read everything.",
+        )
         require(0 < self.validation_share < 0.5, "validation_share must lie between 0 and 0.5.")
 
 

@@ -1,5 +1,6 @@
 """Texts of one's own: a folder or file of text, JSONL or Parquet, or a streamed dataset."""
 
+import codecs
 import json
 import re
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ TEXT_SUFFIXES = (".txt", ".text", ".md", ".rst")
 LINE_SUFFIXES = (".jsonl", ".ndjson")
 TABLE_SUFFIXES = (".parquet",)
 SUFFIXES = TEXT_SUFFIXES + LINE_SUFFIXES + TABLE_SUFFIXES
+MAX_BROKEN_SHARE = 0.01
+"""Share of characters that may not be UTF-8 in a file that is still read as text."""
 _NOT_A_NAME = re.compile(r"[^a-z0-9]+")
 
 
@@ -58,7 +61,7 @@ def read_files(paths: list[Path], root: Path, column: str) -> Iterator[tuple[str
     for path in paths:
         name = _relative(path, root)
         if path.suffix.lower() in TEXT_SUFFIXES:
-            yield name, path.read_bytes().decode("utf-8", "replace")
+            yield name, _decoded(path)
             continue
         is_table = path.suffix.lower() in TABLE_SUFFIXES
         texts = store.iter_foreign_column(path, column) if is_table else _lines(path, column)
@@ -66,8 +69,22 @@ def read_files(paths: list[Path], root: Path, column: str) -> Iterator[tuple[str
             yield f"{name}:{number}", text
 
 
+def _decoded(path: Path) -> str:
+    """The text of a file, in UTF-8 or with the mark of UTF-16; a few stray bytes are let pass."""
+    content = path.read_bytes()
+    marked = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    text = content.decode("utf-16" if marked else "utf-8-sig", "replace")
+    broken = text.count("\ufffd")
+    if broken > MAX_BROKEN_SHARE * len(text):
+        raise CorpusError(
+            f"{path} is not UTF-8 text: {broken:,} of its {len(text):,} characters cannot be read. "
+            "Save it as UTF-8, or take it out of the folder."
+        )
+    return text
+
+
 def _lines(path: Path, column: str) -> Iterator[str]:
-    with path.open(encoding="utf-8", errors="replace") as file:
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
         for number, line in enumerate(file, start=1):
             if line.strip():
                 yield _text_of(_json_row(line, path, number), column, f"{path}, line {number},")
@@ -77,9 +94,13 @@ def _json_row(line: str, path: Path, number: int) -> dict[str, Any]:
     try:
         row = json.loads(line)
     except ValueError as error:
-        raise CorpusError(f"{path}, line {number}, is not JSON ({error}).") from error
+        raise CorpusError(
+            f"{path}, line {number}, is not JSON ({error}); mend or remove the line."
+        ) from error
     if not isinstance(row, dict):
-        raise CorpusError(f"{path}, line {number}, is not a JSON object.")
+        raise CorpusError(
+            f'{path}, line {number}, is not a JSON object; write lines like {{"text": "..."}}.'
+        )
     return row
 
 

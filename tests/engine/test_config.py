@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.config import IndexConfig, LossWeights, RetrofitConfig, TrainConfig
+from engine.config import CorpusConfig, IndexConfig, LossWeights, RetrofitConfig, TrainConfig
 from engine.errors import ConfigError
 from tests.assertions import assert_plain_sentence
 
@@ -35,3 +35,18 @@ def test_a_setting_out_of_range_is_named_with_its_value(config, name, value):
 def test_a_dense_twin_keeps_the_bank_start_of_its_model():
     """It names the checkpoint the twin forks from, and may be its last step."""
     assert TrainConfig(dense=True, bank_start=2000, steps=2000).bank_start == 2000
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"path": ""}, "--path is empty"),
+        ({"dataset": " "}, "--dataset is empty"),
+        ({"path": "texts", "max_bytes": 0}, "max_bytes is 0"),
+    ],
+)
+def test_a_corpus_needs_a_source_and_room(settings, message):
+    """An empty path would be the folder one stands in; no room would keep one document."""
+    with pytest.raises(ConfigError, match=message) as caught:
+        CorpusConfig(preset=None, **settings)
+    assert_plain_sentence(str(caught.value))

@@ -152,3 +152,26 @@ def test_a_dataset_that_cannot_be_reached_gives_one_sentence(monkeypatch, tmp_pa
     monkeypatch.setattr(user_sources, "_stream", stream)
     with pytest.raises(CorpusError, match=r"no/where cannot be read \(offline\). Check its id"):
         build_corpus(CorpusConfig(preset=None, dataset="no/where"), tmp_path)
+
+
+@pytest.mark.parametrize("content", [bytes(range(128, 256)) * 3, "caf\xe9".encode("latin-1")])
+def test_a_file_that_is_not_utf_8_is_named_and_not_read_as_noise(tmp_path, content) -> None:
+    """A binary file or another encoding must not become training text without a word."""
+    (tmp_path / "a.txt").write_bytes(content)
+    with pytest.raises(CorpusError, match=r"a\.txt is not UTF-8 text.* Save it as UTF-8"):
+        build_corpus(CorpusConfig(preset=None, path=str(tmp_path / "a.txt")), tmp_path / "c")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_byte_order_mark_is_honoured(tmp_path, encoding) -> None:
+    """Windows editors write these marks; they are no part of the text."""
+    (tmp_path / "a.txt").write_bytes("h\xe9llo".encode(encoding))
+    corpus = build_corpus(CorpusConfig(preset=None, path=str(tmp_path / "a.txt")), tmp_path / "c")
+    assert corpus.text(0) == "h\xe9llo"
+
+
+def test_one_stray_byte_in_a_long_file_is_let_pass(tmp_path) -> None:
+    """A scan with one bad byte is still text."""
+    (tmp_path / "a.txt").write_bytes(b"plain words \xff " + b"more plain words " * 101)
+    corpus = build_corpus(CorpusConfig(preset=None, path=str(tmp_path / "a.txt")), tmp_path / "c")
+    assert corpus.text(0).startswith("plain words \ufffd")
