@@ -1,12 +1,16 @@
-"""Where a computation runs, in which number format, and from which seed."""
+"""Where a computation runs, and in which number format."""
 
-import random
 from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 
 from engine.errors import ConfigError
+
+
+if TYPE_CHECKING:
+    from accelerate import PartialState
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +55,17 @@ def _resolve_cuda(name: str) -> Device:
     return Device(device=torch.device(name), dtype=dtype, reason=reason)
 
 
-def seed_everything(seed: int) -> None:
-    """Seed Python's, NumPy's and torch's global generators."""
-    random.seed(seed)
-    np.random.seed(seed % 2**32)  # noqa: NPY002 - libraries that use the legacy generator
-    torch.manual_seed(seed)
+def join_processes(device: torch.device) -> "PartialState":
+    """This process's place among those that `torchrun` started; alone without it.
+
+    One process may work long while the others wait for it, as when a corpus is tokenised, so the
+    wait is bounded by a day and not by the usual minutes.
+
+    Args:
+        device: Where this process computes; its index, if it has one, becomes the current one.
+    """
+    from accelerate import PartialState
+
+    if device.index is not None:
+        torch.cuda.set_device(device)
+    return PartialState(cpu=device.type == "cpu", timeout=timedelta(days=1))

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import logging
 import math
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -48,9 +49,15 @@ def configure_logging(*, verbose: bool) -> None:
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-    logging.getLogger("engine").setLevel(logging.DEBUG if verbose else logging.INFO)
+    level = logging.DEBUG if verbose else logging.INFO
+    logging.getLogger("engine").setLevel(level if first_process() else logging.WARNING)
     for name in _NOISY:
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def first_process() -> bool:
+    """Whether this process speaks: alone, or the first of those that `torchrun` started."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def say(text: str = "") -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine.cli.console import Reporter, say, say_json
+from engine.cli.console import Reporter, first_process, say, say_json
 from engine.cli.options import with_config
 from engine.cli.parameters import DryRunOption, JsonOption, NewRunOption
 from engine.config import RetrofitConfig, TrainConfig
@@ -35,7 +35,8 @@ def train(
 
     Tokenises the corpus first where that is not done. Checkpoints are kept on the way; the same
     command resumes with an identical loss curve. Loss and coverage on held-out text are evaluated
-    as it goes. On several GPUs: `torchrun --nproc-per-node N -m engine train ...`.
+    as it goes. On several GPUs: `torchrun --nproc-per-node N -m engine train ...`; torchrun takes
+    --run for an option of its own, so name the run with -r there.
     """
     name = run or default_name(config)
     if dry_run:
@@ -47,7 +48,8 @@ def train(
     from engine.pipeline.training import train_run
 
     done = train_run(config, name, fork_of=fork_of, progress=Reporter())
-    _finish(done, as_json=as_json)
+    if first_process():
+        _finish(done, as_json=as_json)
 
 
 def default_name(config: TrainConfig) -> str:

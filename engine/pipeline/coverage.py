@@ -128,6 +128,8 @@ def measure_coverage(
 ) -> Run:
     """Write `coverage`, and with a twin `validation_loss` of both, on 100,000 held-out tokens.
 
+    Asked again without a twin, what was measured with one is kept: it says all that and more.
+
     Args:
         run_name: A trained or retrofitted run.
         twin_name: Its dense twin, whose states and loss are measured on the same rows.
@@ -135,6 +137,9 @@ def measure_coverage(
     """
     started = time.perf_counter()
     run = open_run(run_name)
+    if twin_name is None and measured_with_twin(run):
+        logger.info("coverage of %s was measured with its dense twin; kept", run.name)
+        return run
     twin = open_run(twin_name) if twin_name else None
     writer = RunWriter.resume(run.path)
     marks = [r.manifest["model"].get("fingerprint") for r in (run, twin) if r]
@@ -163,6 +168,15 @@ def measure_coverage(
     writer.finish_stage("coverage", facts)
     logger.info("coverage of %s: %s", run.name, rows[0])
     return open_run(run_name)
+
+
+def measured_with_twin(run: Run) -> bool:
+    """Whether the coverage of a run stands with its twin's loss beside, of the model it has now.
+
+    Training, when it is done again, takes `validation_loss` back into its own stage.
+    """
+    losses = run.tables.get("validation_loss", {})
+    return run.has("coverage") and losses.get("stage") == "coverage"
 
 
 def losses_by_domain(sources: Mapping[str, StateSource]) -> pd.DataFrame:

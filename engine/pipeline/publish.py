@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from engine.errors import CacheMissing
+from engine.errors import CacheMissing, ConfigError, UnsupportedModel
 from engine.prism.checkpoints import load_prism
 from engine.schema import TABLES
 from engine.store import Run, RunWriter, atomic_folder, open_run, read_parquet
@@ -28,6 +28,11 @@ def round_model(run_name: str | Path, target: Path) -> Run:
         target: Folder of the new run.
     """
     source = open_run(run_name)
+    if source.kind != "prism":
+        raise UnsupportedModel(
+            f"Run {source.name} is {source.kind}; only a trained prototype model is rounded."
+        )
+    _require_model(source)
     writer = _start(source, target)
     if writer.begin_stage("train", {"rounded": source.stamp}):
         return open_run(target)
@@ -37,22 +42,22 @@ def round_model(run_name: str | Path, target: Path) -> Run:
         for file in Path(tokenizer).iterdir():
             if file.is_file() and file.name not in _SKIPPED:
                 shutil.copy2(file, folder / file.name)
-    for table in source.tables:
-        _copy_table(source, writer, table, shards=None)
+    for table, entry in source.tables.items():
+        if entry.get("stage") == "train":
+            _copy_table(source, writer, table, shards=None)
     writer.update("model", {**source.manifest["model"], "weights": "bfloat16"})
     writer.finish_stage("train", _facts(source, "train"))
     return open_run(target)
 
 
-def publish(run_name: str | Path, target: Path, *, shards: int) -> Run:
+def publish(run_name: str | Path, target: Path, *, shards: int | None = None) -> Run:
     """Copy a run to where it ships, with the first `shards` shards of each sharded table.
 
-    Statistics, examples and labels stay those of the whole index; the manifest says how many
-    shards there were.
+    None keeps every shard. Statistics, examples and labels stay those of the whole index; the
+    manifest says how many shards there were.
     """
     source = open_run(run_name)
-    if not (source.model_path / "config.json").is_file():
-        raise CacheMissing(f"Run {source.name} has no model to ship; train it first.")
+    _require_model(source)
     writer = _start(source, target)
     with atomic_folder(target / "model") as folder:
         shutil.copytree(source.model_path, folder, dirs_exist_ok=True)
@@ -69,7 +74,14 @@ def publish(run_name: str | Path, target: Path, *, shards: int) -> Run:
     return open_run(target)
 
 
+def _require_model(source: Run) -> None:
+    if not (source.model_path / "config.json").is_file():
+        raise CacheMissing(f"Run {source.name} has no model to ship; train it first.")
+
+
 def _start(source: Run, target: Path) -> RunWriter:
+    if target.resolve() == source.path.resolve():
+        raise ConfigError(f"{target} is the run itself; name another folder for its copy.")
     identity = {key: source.manifest[key] for key in _IDENTITY if key in source.manifest}
     return RunWriter.create(target, name=target.name, kind=source.kind, identity=identity)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from accelerate.utils import broadcast_object_list
 
 from engine.config import TrainConfig, resolved
 from engine.corpus.batches import BatchStream
@@ -18,7 +19,9 @@ from engine.corpus.tokenizer import (
     load_tokenizer,
     save_tokenizer,
 )
+from engine.devices import join_processes, resolve_device
 from engine.lm.loading import quiet_loading
+from engine.pipeline.training_identity import check_fork, run_identity
 from engine.prism.evaluation import evaluate
 from engine.prism.training import Trainer, TrainingData, make_trainer
 from engine.store import Run, RunWriter, open_run, resolve_run
@@ -41,32 +44,42 @@ def train_run(
         fork_of: Run of the same seed and data from whose checkpoint at `bank_start` to start.
         progress: Wraps steps and documents.
 
+    Of several processes the first one tokenises and alone writes; the others wait for it.
+
     Returns:
         The finished run, with `training_log`, `evaluations`, `validation_loss` and the model.
 
     Raises:
         CorpusError: The corpus is not built.
         CacheStale: The folder holds a run of other settings.
+        ConfigError: The run to fork from is not the same model until there.
     """
     started = time.perf_counter()
     quiet_loading()
-    path = resolve_run(run)
-    shards, tokenizer = training_shards(config, progress)
+    path, trunk = resolve_run(run), resolve_run(fork_of) if fork_of else None
+    processes = join_processes(resolve_device(config.device).device)
+    progress = progress if processes.is_main_process else no_progress
+    with processes.main_process_first():
+        shards, tokenizer = training_shards(config, progress)
     kind = "dense" if config.dense else "prism"
-    identity = {
-        "config": {"train": resolved(config), "fork_of": fork_of},
-        "corpus": corpus_facts(shards.corpus),
-        "tokenizer": {"fingerprint": shards.manifest["tokenizer"], "vocab_size": shards.vocab_size},
-    }
-    writer = RunWriter.create(path, name=path.name, kind=kind, identity=identity)
-    if writer.begin_stage("train", identity):
+    vocabulary = {"fingerprint": shards.manifest["tokenizer"], "vocab_size": shards.vocab_size}
+    identity = run_identity(config, trunk, corpus_facts(shards.corpus), vocabulary)
+    if trunk is not None:
+        check_fork(trunk, config, identity)
+    writer = None
+    finished = False
+    if processes.is_main_process:
+        writer = RunWriter.create(path, name=path.name, kind=kind, identity=identity)
+        finished = writer.begin_stage("train", identity)
+    if broadcast_object_list([finished])[0]:
         return open_run(path)
-    data = training_data(config, shards)
-    trainer = make_trainer(config, data, path, resolve_run(fork_of) if fork_of else None)
+    trainer = make_trainer(config, training_data(config, shards), path, trunk)
     trainer.run(progress)
-    if trainer.accelerator.is_main_process:
+    if writer is not None:
+        settings = {**identity["config"], "train": resolved(config)}
+        writer.update("config", settings)
         _write(writer, trainer, shards, tokenizer, started)
-    trainer.accelerator.wait_for_everyone()
+    processes.wait_for_everyone()
     return open_run(path)
 
 

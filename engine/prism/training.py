@@ -22,7 +22,7 @@ from torch.nn import functional
 
 from engine.config import LossWeights, TrainConfig
 from engine.corpus.documents import Progress
-from engine.devices import resolve_device
+from engine.devices import join_processes, resolve_device
 from engine.errors import ConfigError, EngineError
 from engine.prism.backbones import backbone_config
 from engine.prism.configuration import PrismConfig
@@ -287,8 +287,7 @@ def make_trainer(
         ConfigError: The twin has no checkpoint at `bank_start`, or there is no such device.
     """
     device = resolve_device(config.device).device
-    if device.index is not None:
-        torch.cuda.set_device(device)
+    join_processes(device)
     if config.threads:
         torch.set_num_threads(config.threads)
     on_cpu = device.type == "cpu"

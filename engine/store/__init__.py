@@ -19,6 +19,7 @@ from engine.store.runs import (
     open_run,
     resolve_model,
     resolve_run,
+    stored_manifest,
     valid_name,
 )
 from engine.store.tables import (
@@ -52,6 +53,7 @@ __all__ = [
     "remove_leftovers",
     "resolve_model",
     "resolve_run",
+    "stored_manifest",
     "valid_name",
     "write_bytes_atomic",
     "write_json_atomic",
