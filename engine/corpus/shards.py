@@ -19,6 +19,7 @@ from engine.corpus.build import Corpus
 from engine.corpus.documents import Progress, no_progress
 from engine.corpus.tokenizer import plain_encoder, separator_id, tokenizer_fingerprint
 from engine.errors import CorpusError
+from engine.jobs import map_jobs
 from engine.provenance import fingerprint
 
 
@@ -41,6 +42,11 @@ class ShardPlan:
     """First document."""
     stop: int
     """One past the last document."""
+
+    @property
+    def name(self) -> str:
+        """Name of its files, without their endings."""
+        return f"{self.domain}-{self.number:05d}"
 
 
 def plan_shards(corpus: Corpus) -> list[ShardPlan]:
@@ -76,18 +82,20 @@ def tokenise_corpus(
     folder = corpus.path / f"tokens-{identity}"
     dtype = "uint16" if tokenizer.get_vocab_size() <= 2**16 else "uint32"
     plans = plan_shards(corpus)
-    records = []
-    for plan in plans:
+
+    def tokenise(plan: ShardPlan) -> dict[str, Any]:
         inputs = fingerprint(
             [plan.number, corpus.documents["doc_id"][plan.first : plan.stop].tolist()]
         )
-        record_path = folder / f"{plan.domain}-{plan.number:05d}.json"
+        record_path = folder / f"{plan.name}.json"
         record = _finished(record_path, inputs)
         if record is None:
             record_path.unlink(missing_ok=True)
             record = _write_shard(corpus, tokenizer, separator, plan, record_path, dtype, progress)
             store.write_json_atomic(record_path, {"inputs": inputs, **record})
-        records.append(record)
+        return record
+
+    records = map_jobs(tokenise, plans)
     manifest = {
         "corpus": corpus.fingerprint,
         "tokenizer": tokenizer_fingerprint(tokenizer),
@@ -96,13 +104,7 @@ def tokenise_corpus(
         "dtype": dtype,
         "fingerprint": fingerprint([record["sha256"] for record in records]),
         "shards": [
-            {
-                "file": f"{p.domain}-{p.number:05d}",
-                "domain": p.domain,
-                "first": p.first,
-                "stop": p.stop,
-            }
-            for p in plans
+            {"file": p.name, "domain": p.domain, "first": p.first, "stop": p.stop} for p in plans
         ],
     }
     if not (folder / MANIFEST).is_file() or store.read_json(folder / MANIFEST) != manifest:

@@ -14,6 +14,7 @@ import pandas as pd
 
 from engine.config import LossWeights, TrainConfig
 from engine.corpus.documents import Progress, no_progress
+from engine.jobs import map_jobs
 from engine.pipeline.training import train_run
 from engine.store import Run, RunWriter, open_run
 
@@ -60,14 +61,16 @@ def train_arms(
         arms: Loss weights.
         progress: Wraps steps.
     """
-    runs = []
-    for weights in (None, *arms):
+
+    def train_arm(weights: LossWeights | None) -> Run:
         changes: dict[str, Any] = {"dense": True} if weights is None else {"weights": weights}
         settings = dataclasses.replace(config, **changes)
         name = arm_name(prefix, weights)
-        runs.append(train_run(settings, name, fork_of=str(trunk), progress=progress))
-        logger.info("arm %s: %s", name, runs[-1].manifest["stages"]["train"]["final"])
-    return runs
+        run = train_run(settings, name, fork_of=str(trunk), progress=progress)
+        logger.info("arm %s: %s", name, run.manifest["stages"]["train"]["final"])
+        return run
+
+    return map_jobs(train_arm, (None, *arms))
 
 
 def tradeoff_table(runs: Sequence[Run]) -> pd.DataFrame:
