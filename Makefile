@@ -110,9 +110,10 @@ docs: $(VENV)/.demo
 pin: $(VENV)/.dev
 	@$(BIN)/python -m scripts.pin
 
-# Run what needs a CUDA device
+# Run what needs a CUDA device: its tests, then training speed at the paper's largest shape
 gpu-check: $(VENV)/.test
 	@$(PYTEST) -m gpu $(ARGS)
+	@$(BIN)/python -m scripts.bench training --shape xl --device cuda --rounds 3
 
 # Remove the environment; caches and runs stay
 clean:
