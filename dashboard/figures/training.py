@@ -102,22 +102,7 @@ def bank_loss_curve(log: pd.DataFrame, *, dark: bool) -> go.Figure:
             margin={"l": 8, "r": 84, "t": 54, "b": 8},
         )
     )
-    ends: list[tuple[float, str, str]] = []
-    for column, name, shade, dash in lines:
-        part = thin[["tokens_seen", column]].dropna()
-        if part.empty:
-            continue
-        figure.add_trace(
-            go.Scatter(
-                x=part["tokens_seen"],
-                y=part[column],
-                mode="lines",
-                line={"width": 1.6, "color": shade, "dash": dash},
-                hovertemplate=f"%{{x:,}} tokens<br>{name} %{{y:.3f}}<extra></extra>",
-                name=name,
-            )
-        )
-        ends.append((float(part[column].iloc[-1]), name, shade))
+    ends = _named_lines(figure, thin, "tokens_seen", "%{x:,} tokens", lines)
     highest = max((float(thin[column].max()) for column, *_ in lines), default=1.0)
     _label_apart(figure, ends, 0.09 * highest)
     return figure
@@ -146,24 +131,36 @@ def coverage_curve(evaluations: pd.DataFrame, *, dark: bool) -> go.Figure:
             margin={"l": 8, "r": 78, "t": 54, "b": 8},
         )
     )
+    ends = _named_lines(figure, evaluations, "step", "step %{x:,}", lines)
+    _label_apart(figure, ends, 0.075)
+    return figure
+
+
+def _named_lines(
+    figure: go.Figure,
+    rows: pd.DataFrame,
+    x: str,
+    where: str,
+    lines: tuple[tuple[str, str, str, str], ...],
+) -> list[tuple[float, str, str]]:
+    """Draw a line a column (column, name, colour, dash); returns where each ends, to be named."""
     ends: list[tuple[float, str, str]] = []
     for column, name, shade, dash in lines:
-        part = evaluations[["step", column]].dropna()
+        part = rows[[x, column]].dropna()
         if part.empty:
             continue
         figure.add_trace(
             go.Scatter(
-                x=part["step"],
+                x=part[x],
                 y=part[column],
                 mode="lines",
                 line={"width": 1.8, "color": shade, "dash": dash},
-                hovertemplate=f"step %{{x:,}}<br>{name} %{{y:.3f}}<extra></extra>",
+                hovertemplate=f"{where}<br>{name} %{{y:.3f}}<extra></extra>",
                 name=name,
             )
         )
         ends.append((float(part[column].iloc[-1]), name, shade))
-    _label_apart(figure, ends, 0.075)
-    return figure
+    return ends
 
 
 def _thinned(log: pd.DataFrame) -> pd.DataFrame:
