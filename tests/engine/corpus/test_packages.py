@@ -78,6 +78,18 @@ def test_one_failure_does_not_stop_the_other_packages(
     assert not list(folder.glob(".fetch-*"))
 
 
+def test_what_a_killed_fetch_left_goes_with_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that is killed cannot clean up."""
+    (tmp_path / ".fetch-killed").mkdir()
+    (tmp_path / ".fetch-killed" / "half.whl").write_bytes(b"half")
+    monkeypatch.setitem(PACKAGES, "gone", TextPackage("gone", "9", "gone-9.tar.gz", "0" * 64, ""))
+    monkeypatch.setattr(packages_module.subprocess, "run", _no_network)
+    assert "gone" in fetch_packages(["gone"], tmp_path).failed
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_download_with_another_digest_is_not_kept(
     fake_package, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -144,6 +144,15 @@ def test_an_interrupted_conversion_leaves_nothing_that_would_be_read(tiny, monke
     assert list(packaged_path("tiny").parent.iterdir()) == []
 
 
+def test_what_a_killed_conversion_left_goes_with_the_next(tiny):
+    """A process that is killed cannot clean up, and its folder holds the whole model."""
+    leftover = packaged.models_root() / ".convert-killed"
+    (leftover / "model").mkdir(parents=True)
+    (leftover / "model" / "model.safetensors").write_bytes(b"half")
+    folder = ensure_packaged("tiny")
+    assert sorted(p.name for p in folder.parent.iterdir()) == ["tiny"]
+
+
 def test_an_unknown_name_lists_the_packaged_models():
     """One sentence."""
     with pytest.raises(CacheMissing, match="known are smollm2"):

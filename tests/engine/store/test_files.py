@@ -8,6 +8,7 @@ import pytest
 
 from engine import store
 from engine.errors import CacheMissing, CacheStale, StorageError
+from engine.store.files import scratch_folder
 from tests.assertions import assert_plain_sentence
 
 
@@ -75,3 +76,15 @@ def test_leftovers_of_a_killed_process_are_removed(tmp_path: Path):
     (tmp_path / ".hidden").write_text("kept")
     store.remove_leftovers(tmp_path)
     assert sorted(p.name for p in tmp_path.rglob("*")) == [".hidden", "part"]
+
+
+def test_scratch_of_a_killed_process_goes_and_that_of_a_running_one_stays(tmp_path: Path):
+    """The lock tells them apart: the system drops it with the process."""
+    (tmp_path / ".scratch-killed").mkdir()
+    (tmp_path / ".scratch-killed" / "half").write_bytes(b"half")
+    with scratch_folder(tmp_path, ".scratch-") as first:
+        (first / "mine").write_bytes(b"mine")
+        with scratch_folder(tmp_path, ".scratch-") as second:
+            assert sorted(tmp_path.iterdir()) == sorted([first, second])
+            assert (first / "mine").is_file()
+    assert list(tmp_path.iterdir()) == []
