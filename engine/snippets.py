@@ -28,7 +28,7 @@ class SnippetToken(NamedTuple):
     token_id: int
     """Id in the tokenizer."""
     text: str
-    """The characters it covers, whitespace kept; empty for the inner tokens of one character."""
+    """The characters it covers, whitespace kept; empty before the last token of a character."""
 
 
 class SnippetReader:
@@ -114,14 +114,19 @@ class SnippetReader:
 def _with_text(text: str, ids: list[int], offsets: list[tuple[int, int]]) -> list[SnippetToken]:
     """Tokens with the characters they cover.
 
-    A character of several tokens (an emoji, say) belongs whole to the first; the others are empty.
-    Characters no token covers (a tokenizer may drop spaces) go to the token after them.
+    A character of several tokens (an emoji, say) belongs whole to the last, the one that has seen
+    all of it, as in prompts and generations; the others are empty. Characters no token covers (a
+    tokenizer may drop spaces) go to the token after them.
     """
     tokens = []
     done = 0
-    for position, (token_id, (_, stop)) in enumerate(zip(ids, offsets, strict=True)):
-        tokens.append(SnippetToken(position, token_id, text[done : max(stop, done)]))
-        done = max(stop, done)
+    nexts = [*(start for start, _ in offsets[1:]), len(text)]
+    for position, (token_id, (_, stop), following) in enumerate(
+        zip(ids, offsets, nexts, strict=True)
+    ):
+        end = max(done, min(stop, following))
+        tokens.append(SnippetToken(position, token_id, text[done:end]))
+        done = end
     if tokens and done < len(text):
         last = tokens[-1]
         tokens[-1] = last._replace(text=last.text + text[done:])

@@ -10,6 +10,7 @@ from engine.corpus.build import build_corpus
 from engine.corpus.shards import tokenise_corpus
 from engine.corpus.tokenizer import save_tokenizer, train_tokenizer
 from engine.errors import CorpusError, PackageMissing
+from engine.live.text import Codec
 from engine.snippets import SnippetReader
 
 
@@ -48,6 +49,24 @@ def test_token_texts_end_to_end_are_the_document(made) -> None:
     for document, doc_id in enumerate(corpus.documents["doc_id"]):
         assert "".join(t.text for t in reader.tokens(doc_id)) == corpus.text(document)
         assert reader.document(doc_id) == corpus.text(document)
+
+
+def test_a_character_of_many_tokens_stands_in_its_last(made) -> None:
+    """As in prompts and generations: the last token is the one that has seen all of it."""
+    corpus, path, _ = made
+    reader, codec = SnippetReader(corpus, path), Codec.from_folder(path.parent)
+    for doc_id in corpus.documents["doc_id"]:
+        tokens = reader.tokens(doc_id)
+        if "<|endoftext|>" not in reader.document(doc_id):
+            assert [t.text for t in tokens] == codec.texts([t.token_id for t in tokens])
+    emoji = next(
+        reader.tokens(doc_id)
+        for doc_id in corpus.documents["doc_id"]
+        if "👧" in reader.document(doc_id)
+    )
+    last = next(t.position for t in emoji if "👧" in t.text)
+    assert emoji[last - 1].text == ""
+    assert emoji[last + 1].text != ""
 
 
 def test_a_window_stops_at_the_document_s_ends(made) -> None:
