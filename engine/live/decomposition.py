@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from engine.live.model import LiveModel, Pass
-from engine.live.results import relative_gap
 from engine.numerics import full_precision
+from engine.prism.logits import HeadRows, split_logits
 
 
 @dataclass(frozen=True)
@@ -39,43 +40,33 @@ def slice_position(
     here = found.at(slice(position, position + 1))
     prototypes, activations, indices = model.bank(here)
     active = activations[0, 0] > 0
-    chosen, weights = indices[0, 0][active], full_precision(activations[0, 0][active])
-    row = head_row(model, target, distractor)
-    slices = weights * (full_precision(prototypes[chosen]) @ row)
-    residuals, shares = model.residual(here)
-    residual = float(residuals[0, 0] @ row)
-    emitted = model.logits(here.states)[0, 0]
-    logit = float(emitted[target]) - (0.0 if distractor is None else float(emitted[distractor]))
-    bias = head_bias(model, target, distractor)
-    values = slices.tolist()
-    gap_logit, gap = relative_gap(logit, [*values, residual, bias])
+    bank = (activations[0, :1, active], indices[0, :1, active])
+    emitted = model.logits(here.states)[0]
+    logits = emitted[:, target].double()
+    if distractor is not None:
+        logits = logits - emitted[:, distractor].double()
+    rows = head_rows(model, target, distractor)
+    parts = split_logits(here.states[0], *bank, prototypes, rows, logits)
     return Slices(
-        prototypes=chosen.tolist(),
-        activations=weights.tolist(),
-        logits=values,
-        logit=logit,
-        residual=residual,
-        residual_share=float(shares[0, 0]),
-        bias=bias,
-        gap_logit=gap_logit,
-        gap=gap,
+        prototypes=bank[1][0].tolist(),
+        activations=full_precision(bank[0][0]).tolist(),
+        logits=parts.slices[0].tolist(),
+        logit=float(logits),
+        residual=float(parts.residual),
+        residual_share=float(parts.residual_share),
+        bias=float(parts.bias),
+        gap_logit=float(parts.gap_logit),
+        gap=float(parts.gap),
     )
 
 
-def head_row(model: LiveModel, target: int, distractor: int | None) -> Float[Tensor, " d_model"]:
+def head_rows(model: LiveModel, target: int, distractor: int | None) -> HeadRows:
     """Row of W that turns a state into the logit, or into the difference of two logits."""
-    weight = full_precision(model.head.weight)
-    row = weight[target] if distractor is None else weight[target] - weight[distractor]
-    return row * model.factor
-
-
-def head_bias(model: LiveModel, target: int, distractor: int | None) -> float:
-    """The head's own bias in the logit; 0 where it has none."""
-    bias = getattr(model.head, "bias", None)
-    if bias is None:
-        return 0.0
-    value = float(bias[target]) - (0.0 if distractor is None else float(bias[distractor]))
-    return value * model.factor
+    ids = [target] if distractor is None else [target, distractor]
+    rows = [
+        HeadRows.of(model.head, torch.tensor([i], device=model.device), model.factor) for i in ids
+    ]
+    return rows[0] if distractor is None else rows[0].minus(rows[1])
 
 
 def divergence(

@@ -1,10 +1,8 @@
 """What the live engine takes and returns: frozen values, no torch."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
 import pandas as pd
 
 from engine.errors import PromptError
@@ -181,11 +179,3 @@ class Scores:
     """Share of words that stand on the word list."""
     missing: tuple[str, ...] = ()
     """One sentence for each scorer that could not be used."""
-
-
-def relative_gap(logit: float, terms: Sequence[float]) -> tuple[float, float]:
-    """Signed gap logit - sum(terms), and its absolute value over the sum of absolute terms."""
-    values = np.asarray(terms, dtype=np.float64)
-    signed = float(logit - values.sum())
-    scale = float(np.abs(values).sum())
-    return signed, abs(signed) / scale if scale > 0 else abs(signed)

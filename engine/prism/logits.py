@@ -1,6 +1,6 @@
 """Logits as a sum: one slice per active prototype plus the residual's.
 
-    (W z_t)[v] = sum_i a_ti (W p_i)[v] + (W r_t)[v],    r_t = z_t - sum_i a_ti p_i
+    (W z_t)[v] + b[v] = sum_i a_ti (W p_i)[v] + (W r_t)[v] + b[v],    r_t = z_t - sum_i a_ti p_i
 
 The two sides are computed apart from each other, so the gap between them measures rounding, and
 anything wrong. Positive slices raise the logit of the token, negative ones lower it.
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from engine.numerics import SMALLEST_NORM, full_precision
 from engine.prism.activation import reconstruct
+from engine.prism.losses import residual_share
 
 
 @dataclass(frozen=True)
@@ -47,13 +48,19 @@ class LogitParts:
     """The summands of one logit at each token.
 
     slices: a_i (W p_i)[v] of the k active prototypes, in the order of their activations.
-    residual: (W r)[v], plus the head's bias where it has one.
-    gap: |slices + residual - logit| over the sum of the absolute summands; 0 is exact.
+    residual: (W r)[v].
+    bias: the head's own bias at v; 0 where it has none.
+    gap_logit: logit - (slices + residual + bias), the summands added in float64.
+    gap: |gap_logit| over the sum of the absolute summands; 0 is exact.
+    residual_share: ||r||^2 / ||z||^2.
     """
 
     slices: Float[Tensor, "tokens k"]
     residual: Float[Tensor, " tokens"]
+    bias: Float[Tensor, " tokens"]
+    gap_logit: Float[Tensor, " tokens"]
     gap: Float[Tensor, " tokens"]
+    residual_share: Float[Tensor, " tokens"]
 
 
 def slice_logits(
@@ -75,7 +82,7 @@ def split_logits(
     rows: HeadRows,
     logits: Float[Tensor, " tokens"],
 ) -> LogitParts:
-    """Split one logit per token into slices and residual, and measure the gap to `logits`.
+    """Split one logit per token into slices, residual and bias; measure the gap to `logits`.
 
     Args:
         states: z.
@@ -83,19 +90,26 @@ def split_logits(
         indices: which they are.
         prototypes: the bank.
         rows: the head's row of each token's target.
-        logits: the emitted logit of each token's target, W z as the model gave it.
+        logits: the emitted logit of each token's target, as the model gave it.
     """
     states = full_precision(states)
     slices = slice_logits(activations, indices, prototypes, rows.weight)
     explained = reconstruct(full_precision(activations), indices, full_precision(prototypes))
-    residual = ((states - explained) * rows.weight).sum(-1) + rows.bias
-    size = slices.abs().sum(-1) + residual.abs()
-    gap = (slices.sum(-1) + residual - full_precision(logits)).abs()
-    return LogitParts(slices=slices, residual=residual, gap=gap / size.clamp_min(SMALLEST_NORM))
+    residual = ((states - explained) * rows.weight).sum(-1)
+    terms = torch.cat([slices, residual[:, None], rows.bias[:, None]], dim=1).double()
+    gap_logit = logits.double() - terms.sum(1)
+    return LogitParts(
+        slices=slices,
+        residual=residual,
+        bias=rows.bias,
+        gap_logit=gap_logit,
+        gap=gap_logit.abs() / terms.abs().sum(1).clamp_min(SMALLEST_NORM),
+        residual_share=residual_share(states, explained),
+    )
 
 
 @torch.no_grad()
-def signatures(
+def signature_logits(
     prototypes: Float[Tensor, "prototypes d_model"], head: nn.Linear, factor: float = 1.0
 ) -> Float[Tensor, "prototypes vocab"]:
     """Token-logit signatures W p_i in float32: what a unit of activation adds to each logit.

@@ -1,12 +1,14 @@
 """Nearest prototypes and token-logit signatures: what a bank says of itself, without any text."""
 
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.numerics import full_precision, unit_vectors
+from engine.prism.logits import signature_logits
 from engine.prism.model import PrismForCausalLM
 
 
@@ -52,12 +54,12 @@ def nearest_prototypes(bank: Float[Tensor, "prototypes d_model"], n: int) -> Nea
 @torch.no_grad()
 def signatures(model: PrismForCausalLM, n: int) -> Signature:
     """Both ends of W p_i, the decoder's constant factor included and any head bias left out."""
-    head = model.get_output_embeddings().get_parameter("weight")
-    n = min(n, len(head) // 2)
+    head = cast(nn.Linear, model.get_output_embeddings())
+    n = min(n, len(head.weight) // 2)
     found: list[tuple[Tensor, ...]] = []
     for start in range(0, len(model.prototypes), CHUNK // 4):
-        block = full_precision(model.prototypes[start : start + CHUNK // 4])
-        logits = block @ full_precision(head).T * model.logit_factor
+        block = model.prototypes[start : start + CHUNK // 4]
+        logits = signature_logits(block, head, model.logit_factor)
         top, bottom = logits.topk(n, dim=1), logits.topk(n, dim=1, largest=False)
         found.append((top.indices, top.values, bottom.indices, bottom.values))
     return Signature(*(torch.cat(parts) for parts in zip(*found, strict=True)))

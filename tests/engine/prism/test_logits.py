@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch import nn
 
-from engine.prism.activation import prototype_activations
-from engine.prism.logits import HeadRows, signatures, slice_logits, split_logits
+from engine.prism.activation import prototype_activations, reconstruct
+from engine.prism.logits import HeadRows, signature_logits, slice_logits, split_logits
 
 
 TOKENS, D_MODEL, PROTOTYPES, ACTIVE, VOCAB = 13, 7, 23, 5, 31
@@ -40,11 +40,17 @@ def test_a_case_worked_by_hand():
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("factor", [1.0, 0.25])
 def test_slices_and_residual_add_up_to_the_emitted_logit(bias, factor):
-    """To 1e-4 of the sum of absolute terms, in float32; a head's bias belongs to the residual."""
+    """To 1e-4 of the sum of absolute terms, in float32; a head's bias is a term of its own."""
     head, states, prototypes, bank, targets, logits = example(bias=bias, factor=factor)
     rows = HeadRows.of(head, targets, factor)
     parts = split_logits(states, *bank, prototypes, rows, logits)
-    torch.testing.assert_close(parts.slices.sum(1) + parts.residual, logits, rtol=1e-4, atol=1e-4)
+    total = parts.slices.sum(1) + parts.residual + parts.bias
+    torch.testing.assert_close(total, logits, rtol=1e-4, atol=1e-4)
+    assert (parts.bias != 0).all() == bias
+    residuals = states - reconstruct(*bank, prototypes)
+    torch.testing.assert_close(
+        parts.residual, (residuals * rows.weight).sum(1), rtol=1e-5, atol=1e-5
+    )
     assert parts.gap.max() < 1e-6
 
 
@@ -70,7 +76,7 @@ def test_a_slice_is_its_activation_times_its_signature():
     """Signatures are what a unit of activation adds to each token's logit."""
     head, _, prototypes, (activations, indices), targets, _ = example()
     found = slice_logits(activations, indices, prototypes, head.weight.detach()[targets])
-    table = signatures(prototypes, head)
+    table = signature_logits(prototypes, head)
     assert table.shape == (PROTOTYPES, VOCAB)
     torch.testing.assert_close(found, activations * table[indices, targets[:, None]])
 
