@@ -37,6 +37,10 @@ def require_positive(config: Any, *names: str) -> None:
 CorpusPreset = Literal["tiny", "small", "full"]
 
 
+MAX_VOCABULARY = 1_000_000
+"""Tokens of the largest vocabulary that is trained; far above it the trainer's memory ends."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class CorpusConfig:
     """What the corpus is made of."""
@@ -159,6 +163,10 @@ class TrainConfig:
         sizes = ("n_layers", "d_model", "n_heads", "context", "steps", "batch_size", "accumulate")
         rhythm = ("eval_every", "eval_rows", "checkpoint_every")
         require_positive(self, *sizes, *rhythm, "learning_rate", "bank_learning_rate", "clip")
+        require(
+            self.vocab_size <= MAX_VOCABULARY,
+            f"vocab_size is {self.vocab_size}; it may be {MAX_VOCABULARY} at most.",
+        )
         require(self.d_model % self.n_heads == 0, "d_model must be a multiple of n_heads.")
         require(
             0 < self.n_active <= self.n_prototypes,

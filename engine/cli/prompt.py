@@ -1,5 +1,6 @@
 """`headwater decompose` and `headwater generate`: ask a run about a text of your own."""
 
+import textwrap
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from engine.live import Decomposition, LiveEngine, Sampler, Suppression
 
 _SHOWN = 12
+_ID_DIGITS = 9
+_SHOWN_TYPED = 60
 _SLICE = ("prototype", "label", "activation", "logit")
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 
@@ -139,9 +142,10 @@ def generate(
 def _typed_prototypes(typed: str | None) -> tuple[int, ...]:
     """Prototypes of `1,2,3`."""
     parts = [part.strip() for part in (typed or "").split(",") if part.strip()]
-    if not all(part.isdecimal() for part in parts):
+    if not all(part.isdecimal() and len(part) <= _ID_DIGITS for part in parts):
+        shown = textwrap.shorten(typed or "", _SHOWN_TYPED, placeholder="…")
         raise PromptError(
-            f"--suppress {typed!r} is not a list of prototypes; write --suppress 1,2,3."
+            f"--suppress {shown!r} is not a list of prototypes; write --suppress 1,2,3."
         )
     return tuple(int(part) for part in parts)
 

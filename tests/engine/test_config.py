@@ -15,6 +15,7 @@ from tests.assertions import assert_plain_sentence
         (TrainConfig, "checkpoint_every", 0),
         (TrainConfig, "learning_rate", float("nan")),
         (TrainConfig, "n_active", 5000),
+        (TrainConfig, "vocab_size", 1_000_000_007),
         (TrainConfig, "bank_start", 2000),
         (RetrofitConfig, "context", 0),
         (RetrofitConfig, "batch_tokens", 0),

@@ -87,12 +87,13 @@ def test_without_a_scorer_the_texts_come_all_the_same(folder, monkeypatch):
         ["generate", ""],
         ["generate", TEXT, "--strength", "2"],
         ["generate", TEXT, "--suppress", "1;2"],
+        ["generate", TEXT, "--suppress", "9" * 5_003],
         ["generate", TEXT, "--suppress", "1", "--concept", "NSFW"],
         ["generate", TEXT, "--suppress", "999999"],
         ["generate", TEXT, "--concept", "NSFW"],
         ["generate", TEXT, "--temperature", "-1"],
     ],
-    ids=repr,
+    ids=lambda words: repr(words)[:60],
 )
 def test_bad_prompts_and_settings_end_in_one_sentence(folder, words):
     """Exit code 2, one line on stderr, nothing on stdout."""
