@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from engine import __version__
-from engine.cli import claims, corpus, demo, index, prompt, runs, study, train
+from engine.cli import claims, corpus, demo, index, prompt, publish, runs, study, train
 from engine.cli.console import configure_logging, say
 from engine.cli.failures import CommandGroup
 
@@ -62,6 +62,7 @@ app.command(rich_help_panel=_ASK)(prompt.decompose)
 app.command(rich_help_panel=_ASK)(prompt.generate)
 app.command(rich_help_panel=_KEEP)(runs.info)
 app.command(rich_help_panel=_KEEP)(runs.check)
+app.command(rich_help_panel=_KEEP)(publish.publish)
 app.command(rich_help_panel=_KEEP)(claims.claims)
 
 
