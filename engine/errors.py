@@ -39,7 +39,3 @@ class StorageError(EngineError):
 
 class UnsupportedModel(EngineError):
     """A model or checkpoint has a shape this engine does not handle."""
-
-
-class Interrupted(EngineError):
-    """The user stopped a stage; what was finished is kept and the same command resumes."""

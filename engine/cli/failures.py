@@ -7,9 +7,10 @@ from typing import Any
 
 import typer
 import typer.core
+from safetensors import SafetensorError
 
 from engine.cli.console import note
-from engine.errors import EngineError, Interrupted
+from engine.errors import EngineError
 
 
 EXIT_PROBLEM = 1
@@ -28,13 +29,13 @@ def one_sentence() -> Iterator[None]:
     """Turn what a user can cause into a sentence and an exit code; let defects surface."""
     try:
         yield
-    except (KeyboardInterrupt, Interrupted) as stop:
-        note(str(stop) or STOPPED)
+    except KeyboardInterrupt as stop:
+        note(STOPPED)
         raise typer.Exit(EXIT_STOPPED) from stop
     except EngineError as error:
         note(f"{error}")
         raise typer.Exit(EXIT_ERROR) from error
-    except OSError as error:
+    except (OSError, SafetensorError) as error:
         sentence = system_sentence(error)
         if sentence is None:
             raise
@@ -42,12 +43,13 @@ def one_sentence() -> Iterator[None]:
         raise typer.Exit(EXIT_ERROR) from error
 
 
-def system_sentence(error: OSError) -> str | None:
+def system_sentence(error: OSError | SafetensorError) -> str | None:
     """What a failure of the file system asks of the user; None when it is a defect of ours."""
-    place = f" ({error.filename})" if error.filename else ""
-    if error.errno in _DISK_FULL or "No space left" in str(error):
+    number, name = getattr(error, "errno", None), getattr(error, "filename", None)
+    place = f" ({name})" if name else ""
+    if number in _DISK_FULL or "No space left" in str(error):
         return f"The disk is full{place}; free some space and run the same command again to resume."
-    if error.errno in _REFUSED:
+    if number in _REFUSED:
         return (
             f"The file system allows no access{place}; "
             "mend the permissions, or move the caches with HEADWATER_CACHE."

@@ -101,13 +101,6 @@ class Judge:
         return float(losses[-len(done.token_ids) :].mean().exp())
 
 
-def run_suppression_study(
-    run: str, progress: Progress = no_progress, **settings: Any
-) -> dict[str, float]:
-    """`study_suppression` with the settings of `SuppressionStudy` as keywords."""
-    return study_suppression(run, SuppressionStudy(**settings), progress)
-
-
 def study_suppression(
     run_name: str, study: SuppressionStudy, progress: Progress = no_progress
 ) -> dict[str, float]:

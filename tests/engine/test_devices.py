@@ -1,10 +1,7 @@
-import random
-
-import numpy as np
 import pytest
 import torch
 
-from engine.devices import resolve_device, seed_everything
+from engine.devices import resolve_device
 from engine.errors import ConfigError
 
 
@@ -30,13 +27,3 @@ def test_cuda_that_is_not_there_is_refused_rather_than_replaced(name, monkeypatc
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ConfigError, match="no CUDA device is visible"):
         resolve_device(name)
-
-
-def test_a_seed_repeats_all_three_generators():
-    """Python, NumPy and torch."""
-
-    def draw():
-        seed_everything(7)
-        return random.random(), np.random.rand(), torch.rand(1).item()
-
-    assert draw() == draw()

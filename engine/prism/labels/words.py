@@ -172,20 +172,11 @@ WORD_CLASSES: tuple[tuple[str, str, frozenset[str]], ...] = (
 )
 """Name, category and lower-case words of each class."""
 
-CODE_KEYWORDS = _set(
-    "def class return import from if else elif for while try except finally raise with as pass "
-    "self None True False lambda yield assert global print function var let const new this null "
-    "undefined int float char void public private static final struct enum include define endif "
-    "ifdef typedef switch case break continue typeof async await export default str bool dict list "
-    "args kwargs len range isinstance super fn impl mut pub async"
-)
-"""Keywords and frequent built-in names of program text, in their own case."""
-
 CODE_ONLY = _set(
     "def elif isinstance kwargs args len None True False lambda var const undefined void struct "
     "enum endif ifdef typedef typeof async await str bool dict impl mut pub fn self"
 )
-"""Those of the keywords that are no English words."""
+"""Keywords and built-in names of program text that are no English words, in their own case."""
 
 SUFFIXES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("-ing", ("ing",)),
