@@ -1,5 +1,6 @@
 """Frozen settings, one dataclass a stage; validation only, no hardware, no files."""
 
+import math
 import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -27,6 +28,17 @@ def require(condition: bool, message: str) -> None:
         raise ConfigError(message)
 
 
+def require_within(config: Any, low: float, high: float, *names: str) -> None:
+    """Raise `ConfigError` for the first of the named settings outside [low, high]."""
+    for name in names:
+        value = getattr(config, name)
+        require(
+            low <= value <= high,
+            f"{name} is {value}; it must be {low} or more"
+            + (f", and {high} at most." if high < math.inf else "."),
+        )
+
+
 def require_positive(config: Any, *names: str) -> None:
     """Raise `ConfigError` for the first of the named settings that is not above 0."""
     for name in names:
@@ -39,6 +51,10 @@ CorpusPreset = Literal["tiny", "small", "full"]
 
 MAX_VOCABULARY = 1_000_000
 """Tokens of the largest vocabulary that is trained; far above it the trainer's memory ends."""
+MAX_SEED = 2**63 - 1
+"""Largest seed that every generator takes."""
+MAX_CONTEXT = 1 << 17
+"""Tokens of the longest training row; a longer one would only repeat a corpus in itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,9 +179,15 @@ class TrainConfig:
         sizes = ("n_layers", "d_model", "n_heads", "context", "steps", "batch_size", "accumulate")
         rhythm = ("eval_every", "eval_rows", "checkpoint_every")
         require_positive(self, *sizes, *rhythm, "learning_rate", "bank_learning_rate", "clip")
+        whole = ("bank_start", "bank_ramp", "warmup", "threads", "weight_decay")
+        require_within(self, 0, math.inf, *whole)
+        require_within(self, 0, 1, "min_lr_ratio")
+        require_within(self, 0, 0.999999, "beta1", "beta2")
+        require_within(self, 0, MAX_SEED, "seed")
+        require_within(self, 1, MAX_VOCABULARY, "vocab_size")
         require(
-            self.vocab_size <= MAX_VOCABULARY,
-            f"vocab_size is {self.vocab_size}; it may be {MAX_VOCABULARY} at most.",
+            self.context <= MAX_CONTEXT,
+            f"context is {self.context}; it may be {MAX_CONTEXT} at most.",
         )
         require(self.d_model % self.n_heads == 0, "d_model must be a multiple of n_heads.")
         require(
@@ -213,7 +235,9 @@ class RetrofitConfig:
 
     def __post_init__(self) -> None:
         require_positive(self, "context", "fit_tokens", "batch_tokens", "learning_rate")
-        require(self.steps >= 0, f"steps is {self.steps}; it must be 0 or more.")
+        require_within(self, 0, math.inf, "steps")
+        require_within(self, 0, MAX_SEED, "seed")
+        require_within(self, 1, MAX_CONTEXT, "context")
         require(
             0 < self.n_active <= self.n_prototypes,
             f"n_active is {self.n_active}; it must lie between 1 and n_prototypes.",
@@ -261,7 +285,10 @@ class IndexConfig:
     def __post_init__(self) -> None:
         sizes = ("max_tokens", "n_top", "n_quantiles", "n_bins", "shard_tokens", "batch_size")
         require_positive(self, *sizes)
-        require(self.context > 1, f"context is {self.context}; it must be 2 or more.")
+        margins = ("per_quantile", "window_before", "window_after", "n_signature", "n_neighbours")
+        require_within(self, 0, math.inf, *margins)
+        require_within(self, 0, MAX_SEED, "seed")
+        require_within(self, 2, MAX_CONTEXT, "context")
         require(
             (self.label_endpoint is None) == (self.label_model is None),
             "label_endpoint and label_model must be given together.",

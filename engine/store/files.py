@@ -11,6 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
 
+from safetensors import SafetensorError
+
 from engine.errors import CacheMissing, CacheStale, StorageError
 
 
@@ -21,6 +23,8 @@ except ImportError:  # Windows
 
 _TEMPORARY = ".tmp-"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+NO_SPACE = "No space left"
+"""What libraries that raise errors of their own say of a full disk."""
 
 
 @contextmanager
@@ -70,6 +74,10 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         _sync_folder(path.parent)
     except OSError as error:
         raise _storage_error(path, error) from error
+    except SafetensorError as error:
+        if NO_SPACE not in str(error):
+            raise
+        raise _disk_full(path) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -169,11 +177,15 @@ def _sync_folder(folder: Path) -> None:
 
 def _storage_error(path: Path, error: OSError) -> StorageError:
     if error.errno in _FULL:
-        return StorageError(
-            f"The disk is full, so {path.name} was not written; what was finished before is whole. "
-            f"Free space under {path.parent} and run the same command again."
-        )
+        return _disk_full(path)
     reason = error.strerror or str(error)
     return StorageError(
         f"Cannot write {path}: {reason}. Choose a folder you may write to with HEADWATER_CACHE."
+    )
+
+
+def _disk_full(path: Path) -> StorageError:
+    return StorageError(
+        f"The disk is full, so {path.name} was not written; what was finished before is whole. "
+        f"Free space under {path.parent} and run the same command again."
     )

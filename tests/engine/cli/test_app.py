@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from safetensors import SafetensorError
 from typer.testing import CliRunner
 
 from engine.cli import app as command
@@ -95,6 +96,7 @@ def failing(error):
         (KeyboardInterrupt(), 130, "run the same command again to resume"),
         (EngineError("A sentence."), 2, "A sentence."),
         (OSError(errno.ENOSPC, "No space left on device", "/x"), 2, "disk is full"),
+        (SafetensorError("I/O error: No space left on device"), 2, "disk is full"),
         (OSError(errno.EROFS, "Read-only file system", "/x"), 2, "HEADWATER_CACHE"),
     ],
 )

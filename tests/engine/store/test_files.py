@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+from safetensors import SafetensorError
 
 from engine import store
 from engine.errors import CacheMissing, CacheStale, StorageError
@@ -33,6 +34,18 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(StorageError, match="disk is full") as caught:
         store.write_bytes_atomic(tmp_path / "x.bin", b"0" * 1000)
+    assert_plain_sentence(str(caught.value))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_under_weights_is_one_sentence_and_leaves_nothing(tmp_path: Path):
+    """The writer of weights raises an error of its own, which is no OSError."""
+    message = "Error while serializing: I/O error: No space left on device (os error 28)"
+    with (
+        pytest.raises(StorageError, match="disk is full") as caught,
+        store.atomic_folder(tmp_path / "step-1"),
+    ):
+        raise SafetensorError(message)
     assert_plain_sentence(str(caught.value))
     assert list(tmp_path.iterdir()) == []
 
