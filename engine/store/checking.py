@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 
 from engine.errors import CacheStale, EngineError
@@ -122,7 +123,7 @@ def _reference_problems(run: Run) -> Iterator[str]:
                 continue
             largest = query(run, f'SELECT max("{column.name}") AS largest FROM {table}')
             value = largest["largest"].iloc[0]
-            if value == value and value >= run.tables[target]["rows"]:
+            if not pd.isna(value) and value >= run.tables[target]["rows"]:
                 yield (
                     f"Table {table} names {column.name} {int(value)}, and {target} has "
                     f"{run.tables[target]['rows']} rows."

@@ -102,3 +102,12 @@ def test_shards_whose_keys_interleave_are_whole(synthetic_run: Path):
     run = store.open_run(synthetic_run)
     run.tables["prototype_activations"]["files"].reverse()
     assert store.check_run(run) == []
+
+
+def test_an_empty_table_is_whole(synthetic_run: Path):
+    """A run whose prototypes never fired has no example; its largest document is no number."""
+    writer = store.RunWriter.resume(synthetic_run)
+    examples = store.read_table(store.open_run(synthetic_run), "prototype_examples", limit=1)
+    writer.write_table("prototype_examples", examples.iloc[:0])
+    writer.finish_stage("index", {})
+    assert store.check_run(store.open_run(synthetic_run)) == []
