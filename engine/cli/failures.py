@@ -21,6 +21,8 @@ EXIT_STOPPED = 130
 """Stopped by the user."""
 STOPPED = "Stopped; run the same command again to resume."
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+_NO_MEMORY = ("out of memory", "allocate memory", "not enough memory")
+"""What torch says of memory, on a GPU and on CPUs; it raises a RuntimeError."""
 _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
@@ -35,7 +37,7 @@ def one_sentence() -> Iterator[None]:
     except EngineError as error:
         note(f"{error}")
         raise typer.Exit(EXIT_ERROR) from error
-    except (OSError, SafetensorError) as error:
+    except (OSError, SafetensorError, MemoryError, RuntimeError) as error:
         sentence = system_sentence(error)
         if sentence is None:
             raise
@@ -43,8 +45,8 @@ def one_sentence() -> Iterator[None]:
         raise typer.Exit(EXIT_ERROR) from error
 
 
-def system_sentence(error: OSError | SafetensorError) -> str | None:
-    """What a failure of the file system asks of the user; None when it is a defect of ours."""
+def system_sentence(error: Exception) -> str | None:
+    """What a full disk, full memory or closed folder asks of the user; None for a defect."""
     number, name = getattr(error, "errno", None), getattr(error, "filename", None)
     place = f" ({name})" if name else ""
     if number in _DISK_FULL or "No space left" in str(error):
@@ -53,6 +55,11 @@ def system_sentence(error: OSError | SafetensorError) -> str | None:
         return (
             f"The file system allows no access{place}; "
             "mend the permissions, or move the caches with HEADWATER_CACHE."
+        )
+    if isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY):
+        return (
+            "The memory is full; lower the batch size, the context or the number of prototypes "
+            "and run the command again."
         )
     return None
 

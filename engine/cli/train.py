@@ -8,7 +8,7 @@ import typer
 from engine.cli.console import Reporter, first_process, say, say_json
 from engine.cli.options import with_config
 from engine.cli.parameters import DryRunOption, JsonOption, NewRunOption
-from engine.config import RetrofitConfig, TrainConfig
+from engine.config import RetrofitConfig, TrainConfig, cache_root
 
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def train(
     as it goes. On several GPUs: `torchrun --nproc-per-node N -m engine train ...`; torchrun takes
     --run for an option of its own, so name the run with -r there.
     """
-    name = run or default_name(config)
+    name = default_name(config) if run is None else run
     if dry_run:
         say_json(config)
         return
@@ -73,7 +73,8 @@ def retrofit(
     `headwater demo --with smollm2`). Only the bank is fitted, to the model's hidden states.
     """
     model = Path(config.model).name
-    name = run or f"{model}-retrofit-{config.n_prototypes}-seed{config.seed}"
+    default = f"{model}-retrofit-{config.n_prototypes}-seed{config.seed}"
+    name = default if run is None else run
     if dry_run:
         say_json(config)
         return
@@ -91,5 +92,6 @@ def _finish(run: "Run", *, as_json: bool) -> None:
         say_json({"run": run.name, "path": str(run.path), "stages": run.manifest["stages"]})
         return
     if run.kind != "dense":
-        say(f"Index it with: headwater index --run {run.name}")
+        named = run.name if run.path.parent == cache_root() else run.path
+        say(f"Index it with: headwater index --run {named}")
     say(str(run.path))

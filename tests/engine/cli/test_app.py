@@ -97,6 +97,9 @@ def failing(error):
         (EngineError("A sentence."), 2, "A sentence."),
         (OSError(errno.ENOSPC, "No space left on device", "/x"), 2, "disk is full"),
         (SafetensorError("I/O error: No space left on device"), 2, "disk is full"),
+        (MemoryError(), 2, "memory is full"),
+        (RuntimeError("CUDA out of memory. Tried to allocate 7 GiB"), 2, "memory is full"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), 2, "memory is full"),
         (OSError(errno.EROFS, "Read-only file system", "/x"), 2, "HEADWATER_CACHE"),
     ],
 )
@@ -111,8 +114,9 @@ def test_failures_become_sentences(monkeypatch, error, code, words):
 
 def test_a_defect_surfaces(monkeypatch):
     """What a user cannot cause keeps its traceback."""
-    monkeypatch.setattr("engine.store.open_run", failing(ZeroDivisionError("defect")))
-    assert isinstance(run("info").exception, ZeroDivisionError)
+    for defect in (ZeroDivisionError("defect"), RuntimeError("defect")):
+        monkeypatch.setattr("engine.store.open_run", failing(defect))
+        assert run("info").exception is defect
 
 
 def test_info_prints_the_manifest(synthetic_run):
