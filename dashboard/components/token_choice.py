@@ -31,11 +31,17 @@ def token_choice(
         help_text: What the choice does.
     """
     names = _names(ref, likely)
+    key = f"{parameter}:{scope}"
     current = state.read_int(parameter, default)
     if current is not None and current not in names:
-        names[current] = glyphs(service.engine(ref).token_text(current))
+        try:
+            engine = service.engine(ref)
+            names[current] = glyphs(engine.token_text(engine.token_id(current)))
+        except PromptError as error:  # a link to a token of another run
+            st.session_state[f"{key}:problem"] = str(error)
+            state.write(**{parameter: None})
+            current = default
     options = list(names)
-    key = f"{parameter}:{scope}"
 
     def choose() -> None:
         chosen = st.session_state[key]

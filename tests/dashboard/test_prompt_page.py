@@ -53,6 +53,16 @@ def test_position_target_and_rival_come_from_the_link(live_run: Path):
     assert {17, 19} <= chosen
 
 
+@pytest.mark.parametrize("parameter", ["target", "against"])
+def test_a_token_that_the_run_lacks_is_said_and_left_out(live_run: Path, parameter: str):
+    """A link made on another run still opens a page that explains something."""
+    assert live_run.is_dir()
+    app = open_page("prompt", prompt=PROMPT, **{parameter: "999999"})
+    assert not app.exception
+    assert "Token 999999 is not in the vocabulary" in words(app)
+    assert "slices = " in words(app)
+
+
 def test_a_slice_of_the_link_opens_its_prototype(live_run: Path):
     """Its card is read below the waterfall."""
     assert live_run.is_dir()
