@@ -23,7 +23,7 @@ STOPPED = "Stopped; run the same command again to resume."
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 _NO_MEMORY = ("out of memory", "allocate memory", "not enough memory")
 """What torch says of memory, on a GPU and on CPUs; it raises a RuntimeError."""
-_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
+_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EIO)
 
 
 @contextmanager

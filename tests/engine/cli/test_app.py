@@ -101,6 +101,7 @@ def failing(error):
         (RuntimeError("CUDA out of memory. Tried to allocate 7 GiB"), 2, "memory is full"),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory"), 2, "memory is full"),
         (OSError(errno.EROFS, "Read-only file system", "/x"), 2, "HEADWATER_CACHE"),
+        (NotADirectoryError(errno.ENOTDIR, "Not a directory", "/dev/null/x"), 2, "HEADWATER_CACHE"),
     ],
 )
 def test_failures_become_sentences(monkeypatch, error, code, words):
