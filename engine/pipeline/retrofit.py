@@ -28,7 +28,15 @@ from engine.prism.configuration import PrismConfig
 from engine.prism.coverage import Coverage, CoverageReport
 from engine.prism.model import PrismForCausalLM, check_exact
 from engine.prism.retrofit import BankFit, fit_bank
-from engine.store import Run, RunWriter, open_run, read_json, resolve_run, write_json_atomic
+from engine.store import (
+    Run,
+    RunWriter,
+    atomic_folder,
+    open_run,
+    read_json,
+    resolve_run,
+    write_json_atomic,
+)
 
 
 logger = logging.getLogger(__name__)
@@ -74,9 +82,10 @@ def retrofit_run(config: RetrofitConfig, run: str, *, progress: Progress = no_pr
     states = cached_states(backbone, shards, config, path / "states.partial", progress)
     fit = fit_bank(states, config, progress)
     model.prototypes.data = fit.prototypes.to(device.device)
-    save_bank(model, path / "model", reference)
-    if "package" not in reference:
-        save_tokenizer(tokenizer, path / "model")
+    with atomic_folder(path / "model") as folder:
+        save_bank(model, folder, reference)
+        if "package" not in reference:
+            save_tokenizer(tokenizer, folder)
     log = fit_log(fit, config, len(states), time.perf_counter() - started)
     writer.write_table("training_log", log)
     writer.update("model", model_facts(model))

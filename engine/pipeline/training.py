@@ -24,7 +24,7 @@ from engine.lm.loading import quiet_loading
 from engine.pipeline.training_identity import check_fork, run_identity
 from engine.prism.evaluation import evaluate
 from engine.prism.training import Trainer, TrainingData, make_trainer
-from engine.store import Run, RunWriter, open_run, resolve_run
+from engine.store import Run, RunWriter, atomic_folder, open_run, resolve_run
 
 
 logger = logging.getLogger(__name__)
@@ -133,8 +133,9 @@ def _write(
     config, model = trainer.config, trainer.bare_model
     rows = held_out_rows(shards, config.context, FINAL_TOKENS)
     final = evaluate(model, rows, trainer.accelerator.device, bank=trainer.bank_fitted)
-    model.save_pretrained(writer.path / "model")
-    save_tokenizer(load_tokenizer(tokenizer), writer.path / "model", config.context)
+    with atomic_folder(writer.path / "model") as folder:
+        model.save_pretrained(folder)
+        save_tokenizer(load_tokenizer(tokenizer), folder, config.context)
     writer.write_table("training_log", pd.DataFrame(trainer.log))
     writer.write_table("evaluations", pd.DataFrame(trainer.evaluations))
     name = "dense" if config.dense else "prism"

@@ -77,7 +77,9 @@ class RunWriter:
         """
         source = path / (DRAFT if (path / DRAFT).is_file() else MANIFEST)
         if not source.is_file():
-            raise CacheMissing(f"{path} is not a run: it holds no {MANIFEST}.")
+            raise CacheMissing(
+                f"{path} is not a run: it holds no {MANIFEST}. `headwater info --all` lists the runs."
+            )
         draft = read_json(source)
         if draft.get("schema_version") != SCHEMA_VERSION:
             raise CacheStale(
