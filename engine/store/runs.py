@@ -298,9 +298,7 @@ def _why_not_a_run(path: Path, asked: str) -> str:
             f"`headwater generate` accept it, and the pages need an index of it."
         )
     if path.is_dir():
-        return (
-            f"{path} is not a run: it holds no {MANIFEST}. `headwater info --all` lists the runs."
-        )
+        return f"{path} holds no {MANIFEST}: it is no run. `headwater info --all` lists them."
     names = ", ".join(run.name for run in list_runs()) or "none yet"
     return (
         f"There is no run {asked!r}; runs here: {names}. "

@@ -78,7 +78,7 @@ class RunWriter:
         source = path / (DRAFT if (path / DRAFT).is_file() else MANIFEST)
         if not source.is_file():
             raise CacheMissing(
-                f"{path} is not a run: it holds no {MANIFEST}. `headwater info --all` lists the runs."
+                f"{path} holds no {MANIFEST}: it is no run. `headwater info --all` lists them."
             )
         draft = read_json(source)
         if draft.get("schema_version") != SCHEMA_VERSION:
