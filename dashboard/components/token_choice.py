@@ -32,15 +32,7 @@ def token_choice(
     """
     names = _names(ref, likely)
     key = f"{parameter}:{scope}"
-    current = state.read_int(parameter, default)
-    if current is not None and current not in names:
-        try:
-            engine = service.engine(ref)
-            names[current] = glyphs(engine.token_text(engine.token_id(current)))
-        except PromptError as error:  # a link to a token of another run
-            st.session_state[f"{key}:problem"] = str(error)
-            state.write(**{parameter: None})
-            current = default
+    current = _current(ref, names, parameter, key, default)
     options = list(names)
 
     def choose() -> None:
@@ -69,6 +61,23 @@ def token_choice(
     problem = st.session_state.get(f"{key}:problem")
     if problem:
         st.caption(f":material/error: {problem}")
+    return current
+
+
+def _current(
+    ref: RunRef, names: dict[int, str], parameter: str, key: str, default: int | None
+) -> int | None:
+    """The token of the link, named if it is not among the likely; else why not, and the default."""
+    current = state.read_int(parameter, default)
+    if current is None or current in names:
+        return current
+    try:
+        engine = service.engine(ref)
+        names[current] = glyphs(engine.token_text(engine.token_id(current)))
+    except PromptError as error:  # a link to a token of another run
+        st.session_state[f"{key}:problem"] = str(error)
+        state.write(**{parameter: None})
+        return default
     return current
 
 
