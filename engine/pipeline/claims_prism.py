@@ -354,7 +354,8 @@ DEFINITIONS: list[ClaimDefinition] = [
     ClaimDefinition(
         id="prism.retrofit-collapse",
         paper=OURS,
-        claim="The retrofit leaves the participation ratio of SmolLM2's states as it was.",
+        claim="The retrofit leaves the participation ratio of SmolLM2's states as it was: true by "
+        "construction, both figures are of the same frozen states.",
         paper_value=None,
         unit="ratio of participation ratios",
         criterion="value >= 0.5",
