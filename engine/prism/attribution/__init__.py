@@ -1,0 +1,1 @@
+"""Attribution from cached statistics: which training sequences lower the loss of a query."""
