@@ -1,0 +1,1 @@
+"""Curvature in prototype space: the Hessian of the losses, its coupling and its conditioning."""
