@@ -1,0 +1,1 @@
+"""Mechanistic data attribution: which training samples formed an attention head."""
