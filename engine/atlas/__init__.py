@@ -1,0 +1,1 @@
+"""What is done with embeddings of models: relations, pictures, stability; arrays in, arrays out."""
