@@ -18,7 +18,7 @@ PYTEST := $(BIN)/python -m pytest
 CODE := engine dashboard scripts tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo app test test-slow bench bench-extra check static fmt fmt-check lint types \
+.PHONY: help setup demo app test test-slow bench bench-peers check static fmt fmt-check lint types \
 	imports docs pin gpu-check clean
 
 # List the targets
@@ -66,14 +66,16 @@ test: $(VENV)/.test
 test-slow: $(VENV)/.dev
 	@$(PYTEST) -m "slow and not gpu" $(ARGS)
 
-# Measure speed: training, indexing, pages
+# Measure speed: training, indexing, pages, attribution, heads
 bench: $(VENV)/.demo
 	@$(BIN)/python -m scripts.bench $(ARGS)
 
-# Install packages that would pull another torch, without their dependencies: PACKAGES="a==1 b==2"
-bench-extra: $(VENV)/.demo
-	@test -n "$(PACKAGES)" || { echo 'Name them: make bench-extra PACKAGES="kronfluence==1.0.1"'; exit 1; }
-	@$(PIP) --no-deps $(PACKAGES)
+# Install Kronfluence and Bergson for the benchmarks, without the torch they would pull
+bench-peers: $(VENV)/.demo
+	@$(PIP) -e '.[bench]'
+	@$(PIP) --no-deps kronfluence==1.0.1 bergson==2.5.1
+	@$(BIN)/python -c "import shutil, sysconfig; \
+	shutil.rmtree(sysconfig.get_path('purelib') + '/tests', ignore_errors=True)" # Kronfluence's own
 
 # Everything that must pass before a change goes in
 check: static test

@@ -3,12 +3,15 @@
 from pathlib import Path
 
 import streamlit as st
+from streamlit.navigation.page import StreamlitPage
 
 from dashboard import data, state, text
 from dashboard.components.chart import format_picker
+from dashboard.components.doors import HANDED_RUN
+from dashboard.components.elsewhere import no_prototypes
 from dashboard.components.facts import page_style
 from dashboard.components.panel import empty_state, plain_errors
-from dashboard.views import PAGES
+from dashboard.views import PAGES, Entry
 
 
 # A file of our own: a named icon would be fetched from the network.
@@ -21,11 +24,22 @@ def pick_run() -> None:
     st.session_state.pop("headwater_run", None)
     if not refs:
         return
+    handed = st.query_params.pop(HANDED_RUN, None)
+    if handed in refs:
+        st.query_params.pop("run", None)  # of the page one comes from; it would win
+        st.session_state["run"] = handed
+        st.rerun()
     wanted = st.query_params.get("run")
     if wanted is not None and wanted not in refs:
         state.read_choice("run", refs, next(iter(refs)))
     name = st.sidebar.selectbox("Run", list(refs), key="run", bind="query-params")
     st.session_state["headwater_run"] = refs[name]
+
+
+def shows_nothing(entry: Entry) -> bool:
+    """Whether the page is about prototypes and the chosen run about something else."""
+    ref = st.session_state.get("headwater_run")
+    return ref is not None and entry.prototypes and data.run_of(ref).kind in text.NO_PROTOTYPES
 
 
 def main(default: str = "overview") -> None:
@@ -48,11 +62,17 @@ def main(default: str = "overview") -> None:
     ]
     page_style()
     st.session_state["headwater_pages"] = {e.path: p for e, p in zip(PAGES, pages, strict=True)}
-    current = st.navigation(pages)
+    sections: dict[str, list[StreamlitPage]] = {}
+    for entry, shown in zip(PAGES, pages, strict=True):
+        sections.setdefault(entry.section, []).append(shown)
+    current = st.navigation(sections, expanded=True)
     notes = st.container()
     with plain_errors():
         pick_run()
-        if "headwater_run" in st.session_state or current.url_path == "runs":
+        entry = next(e for e in PAGES if e.path == (current.url_path or default))
+        if shows_nothing(entry):
+            no_prototypes(entry.title, data.run_of(data.current()).kind)
+        elif "headwater_run" in st.session_state or not entry.needs_run:
             current.run()
         else:
             empty_state(text.NO_RUNS, text.NO_RUNS_COMMAND, title=text.NO_RUNS_TITLE)

@@ -19,6 +19,8 @@ from engine.errors import CacheMissing
 SENSITIVE_SHARE = 0.3
 """Share of active tokens in unwanted text from which on a prototype's snippets are masked, if it is
 also twice what all prototypes together have."""
+LOOKED_AT = 5
+"""Seconds after which runs are looked at again."""
 Where = tuple[tuple[str, Any], ...]
 """Equality filters as (column, value or tuple of values) pairs."""
 
@@ -38,7 +40,7 @@ def run_refs() -> list[RunRef]:
     return _run_refs(str(assets_root()), str(cache_root()))
 
 
-@st.cache_data(ttl=5, max_entries=4, show_spinner=False)
+@st.cache_data(ttl=LOOKED_AT, max_entries=4, show_spinner=False)
 def _run_refs(assets: str, cache: str) -> list[RunRef]:
     """`run_refs` of these two folders, looked at again every five seconds."""
     del assets, cache  # the key of the answer; the store reads them from the environment

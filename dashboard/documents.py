@@ -59,6 +59,52 @@ def window(path: str, doc_id: str, position: int, before: int, after: int) -> li
         return [(token.position, token.text) for token in found]
 
 
+def tokens_from(path: str, doc_id: str, position: int, n_tokens: int) -> list[tuple[int, str]]:
+    """(token id, text) of a document's tokens from a position on, `n_tokens` at most.
+
+    Raises:
+        CorpusError: The corpus has not been built, or lacks the document or the position.
+    """
+    reader = _reader(path)
+    with _lock:
+        found = reader.window(doc_id, position, 0, n_tokens - 1)
+        return [(token.token_id, token.text) for token in found]
+
+
+def characters_before(path: str, doc_id: str, position: int) -> int:
+    """Characters of a document before one of its tokens."""
+    reader = _reader(path)
+    with _lock:
+        return sum(len(token.text) for token in reader.tokens(doc_id)[:position])
+
+
+def token_at(path: str, doc_id: str, character: int) -> int:
+    """The token of a document that holds a character; the last one where none does."""
+    reader = _reader(path)
+    with _lock:
+        tokens, seen = reader.tokens(doc_id), 0
+        for token in tokens:
+            seen += len(token.text)
+            if seen > character:
+                return token.position
+        return max(0, len(tokens) - 1)
+
+
+def sources(path: str, doc_ids: tuple[str, ...]) -> list[str]:
+    """Where documents come from, by id; the id itself where the corpus lacks the document.
+
+    Raises:
+        CorpusError: The corpus has not been built.
+    """
+    corpus = _reader(path).corpus
+    rows = [corpus.position_of(doc_id) for doc_id in doc_ids]
+    known = corpus.documents["source"]
+    return [
+        doc_id if row is None else str(known.iloc[row])
+        for doc_id, row in zip(doc_ids, rows, strict=True)
+    ]
+
+
 @st.cache_resource(max_entries=4, show_spinner=False)
 def token_texts(path: str) -> list[str]:
     """Text of every token of the run's vocabulary, by id."""

@@ -17,6 +17,7 @@ from dashboard import data, examples
 from dashboard.data import RunRef
 from dashboard.figures.tokens import glyphs, veil
 from engine.errors import CacheMissing, CorpusError, PackageMissing
+from engine.store.concepts import read_concepts
 
 
 if TYPE_CHECKING:
@@ -154,13 +155,7 @@ def explain(
 @st.cache_data(max_entries=16, show_spinner=False)
 def concepts(ref: RunRef) -> dict[str, tuple[int, ...]]:
     """Saved sets of prototypes by name, read from the run without a model."""
-    if not data.has(ref, "concepts"):
-        return {}
-    frame = data.table(ref, "concepts", ("concept", "prototype"))
-    return {
-        str(name): tuple(int(p) for p in rows)
-        for name, rows in frame.groupby("concept")["prototype"]
-    }
+    return read_concepts(data.run_of(ref))
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

@@ -41,6 +41,23 @@ def read_int(name: str, default: int | None, *, low: int = 0, high: int = MAX_ID
     return _reject(name, raw, default, f"a whole number between {low} and {high:,}")
 
 
+def check_number(name: str, low: float, high: float) -> None:
+    """Note one sentence when the URL gives a bound slider what is no number in [low, high].
+
+    Call it before the widget is drawn: the widget takes the parameter out of the URL without a
+    word and shows its default.
+    """
+    raw = st.query_params.get(name)
+    if raw is None:
+        return
+    try:
+        fits = low <= float(raw) <= high  # also refuses NaN
+    except ValueError:
+        fits = False
+    if not fits:
+        _reject(name, raw, None, f"a number between {low:,g} and {high:,g}")
+
+
 def read_choice(name: str, options: Iterable[str], default: str) -> str:
     """One of `options` from the URL, else `default` and one sentence."""
     raw = st.query_params.get(name)
@@ -124,6 +141,8 @@ def selected_ids(event: Any) -> tuple[int, ...]:
     for point in points:
         custom = _field(point, "customdata")
         value = custom[0] if isinstance(custom, list | tuple) and custom else custom
+        if isinstance(custom, dict):  # a row of a typed array, as the browser sends it
+            value = custom.get("0")
         if isinstance(value, int | float) and not isinstance(value, bool) and value == value:
             found[int(value)] = None
     return tuple(found)
@@ -141,6 +160,12 @@ def _field(value: Any, name: str) -> Any:
     if isinstance(value, dict):
         return value.get(name)
     return getattr(value, name, None)
+
+
+def refuse(name: str, raw: str, wanted: str) -> None:
+    """Note one sentence about a parameter whose value a page cannot use, and leave it out."""
+    _reject(name, raw, None, wanted)
+    write(**{name: None})
 
 
 def _reject(name: str, raw: str, default: Any, wanted: str) -> Any:

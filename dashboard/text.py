@@ -3,6 +3,8 @@
 import re
 from typing import Any
 
+from engine import schema
+
 
 _COMMAND = re.compile(r"`((?:headwater|make|pip|python)\b[^`]*)`")
 
@@ -85,8 +87,23 @@ KINDS = {
     "prism": "prototype model trained end to end",
     "dense": "dense twin, no prototypes",
     "retrofit": "bank fitted to an existing model",
+    "heads": "attention heads and the samples behind them",
+    "models": "a map of models by what their answers depend on",
 }
-DOORS = (
+NO_PROTOTYPES = {
+    "heads": (
+        "This run is about attention heads: it holds how heads form and which samples form them, "
+        "and no prototypes, which this page shows."
+    ),
+    "models": (
+        "This run is a map of models: it holds what the answers of each model depend on and how "
+        "models are related, and no prototypes, which this page shows."
+    ),
+}
+"""What a page about prototypes says on runs of other kinds."""
+SHOWN_HERE = "What this run holds is shown by these pages:"
+HOLDS_PROTOTYPES = "Runs with prototypes; a click switches to one:"
+DOORS: tuple[tuple[str, str, str, str], ...] = (
     (
         "prototypes",
         "Prototypes: what did it learn, from which text?",
@@ -106,20 +123,70 @@ DOORS = (
         ":material/toggle_off:",
     ),
 )
+HEAD_DOORS: tuple[tuple[str, str, str, str], ...] = (
+    (
+        "heads",
+        "Heads: which samples formed them?",
+        "Atlas of all heads, attention on a text, influence of every training sample, both signs.",
+        ":material/visibility:",
+    ),
+    (
+        "emergence",
+        "Emergence: what if they had been missing?",
+        "Training with samples deleted, copied, replaced or made up, against random controls.",
+        ":material/trending_up:",
+    ),
+    (
+        "runs",
+        "Runs: where does each number come from?",
+        "Stages, settings, fingerprints and a check of every file.",
+        ":material/inventory_2:",
+    ),
+)
+"""Ways into a run of attention heads."""
+MODEL_DOORS: tuple[tuple[str, str, str, str], ...] = (
+    (
+        "models",
+        "Models: which are alike, and which are relatives?",
+        "Map, tree and neighbours of every model, with documented and predicted lineage.",
+        ":material/hub:",
+    ),
+    (
+        "catalogue",
+        "Catalogue: what is documented of 239 public models?",
+        "Family, lineage with its evidence, published scores, and the command that embeds each.",
+        ":material/account_tree:",
+    ),
+    (
+        "runs",
+        "Runs: where does each number come from?",
+        "Stages, settings, fingerprints and a check of every file.",
+        ":material/inventory_2:",
+    ),
+)
+"""Ways into a map of models."""
+_HEAD_TABLES = tuple(name for name in schema.TABLES if name.startswith("head_"))
+_MODEL_TABLES = tuple(name for name in schema.TABLES if name.startswith("model_"))
+_STUDIED = tuple(name for name in _HEAD_TABLES if name != "head_tokens")
+"""Tables of a study; which tokens carry an influence is kept of a given model alone."""
 OPTIONAL_TABLES: dict[str, tuple[str, ...]] = {
-    "retrofit": ("training_log", "evaluations", "validation_loss", "tradeoff", "suppression"),
-    "dense": (
-        "coverage",
+    "prism": (*_HEAD_TABLES, *_MODEL_TABLES),
+    "models": tuple(n for n in schema.TABLES if n not in _MODEL_TABLES),
+    "heads": tuple(n for n in schema.TABLES if n not in (*_STUDIED, "documents")),
+    "retrofit": (
+        *_HEAD_TABLES,
+        *_MODEL_TABLES,
+        "training_log",
+        "evaluations",
+        "validation_loss",
         "tradeoff",
-        "prototypes",
-        "prototype_examples",
-        "prototype_histograms",
-        "prototype_signatures",
-        "prototype_domains",
-        "prototype_neighbours",
-        "prototype_activations",
-        "concepts",
-        "suppression",
+        "downstream",
+        "downstream_answers",
+    ),
+    "dense": tuple(
+        name
+        for name in schema.TABLES
+        if name not in ("documents", "training_log", "evaluations", "validation_loss")
     ),
 }
 """Tables a run of a kind never has."""

@@ -39,3 +39,7 @@ class StorageError(EngineError):
 
 class UnsupportedModel(EngineError):
     """A model or checkpoint has a shape this engine does not handle."""
+
+
+class ScorerFailed(EngineError):
+    """A scorer of texts cannot be used or gave no usable answer; no number stands for it."""

@@ -1,6 +1,7 @@
-"""Read training text around a token: what indexes name by document id and position.
+"""Read the texts that tables name by id: training text around a token, multiple-choice questions.
 
-Needs a built corpus and a `tokenizer.json`, and neither torch nor transformers: pages use it.
+Needs a built corpus and a `tokenizer.json`, or the packages of the questions, and neither torch nor
+transformers: pages use it.
 """
 
 import threading
@@ -15,6 +16,7 @@ from engine.config import cache_root
 from engine.corpus.build import Corpus, open_corpus
 from engine.corpus.tokenizer import load_tokenizer, plain_encoder
 from engine.errors import CorpusError, PackageMissing
+from engine.questions import Question, read_set
 
 
 _KEPT_DOCUMENTS = 512
@@ -168,3 +170,16 @@ def vocabulary_texts(tokenizer_path: Path) -> list[str]:
         " " + text if name.startswith("\u2581") and not text.startswith(" ") else text
         for name, text in zip(names, texts, strict=True)
     ]
+
+
+def questions_by_id(reference: str) -> dict[str, Question]:
+    """The questions of a set by the `question_id` of the control tables.
+
+    Args:
+        reference: Short name of a packaged set, a JSONL file, or a place on a hub.
+
+    Raises:
+        PackageMissing: The package that holds the set is not on this machine.
+        ConfigError: There is no such set.
+    """
+    return {question.id: question for question in read_set(reference)}

@@ -15,8 +15,8 @@ A run is a folder `cache/<run>/` (or `assets/<run>/` for what ships) with `run.j
 file a table; a sharded table is a folder of parts. `run.json` is written last and names every file
 with its rows, bytes and SHA-256; a file it does not name is not part of the run. Rows are sorted by
 the key, in groups of 20,000, compressed with zstd. No column may be empty unless it says so, no
-number is NaN or infinite. Texts are never in a run: `document` and `position` point into the
-corpus.
+number is NaN or infinite. Training texts are never in a run: `document` and `position` point into
+the corpus. A map of models holds the questions that its models were asked.
 """
 
 

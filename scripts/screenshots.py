@@ -18,7 +18,24 @@ from playwright.sync_api import Browser, Page, sync_playwright
 ROOT = Path(__file__).resolve().parents[1]
 SIZES = ((1280, 800), (1920, 1080))
 DRAWN = '[data-testid="stMainBlockContainer"] [data-testid="stElementContainer"]'
-PAGES = ("overview", "prototypes", "prompt", "suppression", "runs")
+PAGES = (
+    "overview",
+    "prototypes",
+    "prompt",
+    "attribution",
+    "suppression",
+    "control",
+    "curvature",
+    "heads",
+    "emergence",
+    "catalogue",
+    "models",
+    "pair",
+    "routing",
+    "forecast",
+    "add",
+    "runs",
+)
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",

@@ -8,7 +8,8 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import service
+from dashboard import service, state
+from dashboard.components.attribution_doors import trace_text
 from dashboard.components.facts import Fact, facts
 from dashboard.data import RunRef
 from dashboard.service import SENSITIVE, Draw, Off
@@ -17,6 +18,10 @@ from dashboard.theme import number
 
 KEPT = 12
 """Finished texts a session remembers."""
+SEEDS, LENGTHS = (0, 2**31 - 1), (8, 160)
+"""Lowest and highest seed, and number of tokens generated."""
+HEATS, TOP_PS = (0.0, 1.5), (0.05, 1.0)
+"""Lowest and highest temperature, and share of probability drawn from."""
 HEIGHT = 190
 """Pixels of a text's box."""
 _STYLE = Path(__file__).with_name("assets") / "generation.css"
@@ -54,18 +59,21 @@ class Side:
 
 def draw_controls() -> Draw:
     """Seed, length and sampler, shared by every column; all in the link."""
+    checked = (("seed", SEEDS), ("tokens", LENGTHS), ("temperature", HEATS), ("top_p", TOP_PS))
+    for name, (low, high) in checked:
+        state.check_number(name, low, high)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         seed = st.number_input(
-            "Seed", 0, 2**31 - 1, 0, key="seed", bind="query-params", width=130,
+            "Seed", *SEEDS, 0, key="seed", bind="query-params", width=130,
             help="The same seed gives every column the same random numbers.",
         )  # fmt: skip
-        n_tokens = st.slider("Tokens", 8, 160, 48, 8, key="tokens", bind="query-params", width=190)
+        n_tokens = st.slider(
+            "Tokens", *LENGTHS, 48, 8, key="tokens", bind="query-params", width=190
+        )
         temperature = st.slider(
-            "Temperature", 0.0, 1.5, 0.8, 0.05, key="temperature", bind="query-params", width=190
+            "Temperature", *HEATS, 0.8, 0.05, key="temperature", bind="query-params", width=190
         )
-        top_p = st.slider(
-            "Top p", 0.05, 1.0, 0.95, 0.05, key="top_p", bind="query-params", width=190
-        )
+        top_p = st.slider("Top p", *TOP_PS, 0.95, 0.05, key="top_p", bind="query-params", width=190)
     return Draw(int(seed), int(n_tokens), float(temperature), float(top_p))
 
 
@@ -92,7 +100,7 @@ def generation_pair(ref: RunRef, prompt: str, sides: list[Side], draw: Draw) -> 
     while len(kept) > KEPT:
         kept.pop(next(iter(kept)))
     for key, slot, column, side in zip(keys, slots, columns, sides, strict=True):
-        _show(prompt, kept[key], slot, column, key, side)
+        _show(ref, prompt, kept[key], slot, column, key, side)
 
 
 def _asked(ref: RunRef, keys: Sequence[tuple[object, ...]]) -> bool:
@@ -130,6 +138,7 @@ def _write_all(
 
 
 def _show(
+    ref: RunRef,
     prompt: str,
     written: Written,
     slot: DeltaGenerator,
@@ -143,6 +152,8 @@ def _show(
     slot.html(_page(prompt, written, shown=shown))
     with column:
         facts(_facts(written, side))
+        if shown or not written.masked:
+            trace_text(ref, prompt, written.text)
         if written.masked:
             st.button(
                 "Hide again" if shown else "Reveal this one",

@@ -19,9 +19,10 @@ def ledger() -> None:
     failed = sum(r.get("holds") is False for r in rows)
     st.caption(
         f"{len(rows)} claims: {held} hold, {failed} do not, {len(rows) - held - failed} are not "
-        "measured or not comparable at this scale. Criteria were written before measuring."
+        "measured or not comparable at this scale. Criteria were written before measuring, "
+        "except where a row says otherwise."
     )
-    frame = pd.DataFrame([_row(r) for r in rows])
+    frame = pd.DataFrame([claim_row(r) for r in rows])
     st.dataframe(
         frame,
         key="ledger",
@@ -41,7 +42,8 @@ def ledger() -> None:
     )
 
 
-def _row(claim: dict[str, Any]) -> dict[str, str]:
+def claim_row(claim: dict[str, Any]) -> dict[str, str]:
+    """A claim as a table shows it."""
     unit = str(claim.get("unit") or "")
     return {
         "Holds": _holds(claim.get("holds")),

@@ -4,11 +4,9 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import data, documents, text, theme
-from dashboard.components.chart import chart
 from dashboard.components.doors import door
 from dashboard.components.facts import Fact, facts
 from dashboard.components.panel import attempt
-from dashboard.figures import quality, training
 from engine import schema, store
 
 
@@ -40,9 +38,9 @@ def holds(run: store.Run) -> None:
     )
 
 
-def doors() -> None:
+def doors(ways: tuple[tuple[str, str, str, str], ...] = text.DOORS) -> None:
     """Three ways in."""
-    for column, (path, title, sentence, icon) in zip(st.columns(3), text.DOORS, strict=True):
+    for column, (path, title, sentence, icon) in zip(st.columns(3), ways, strict=True):
         with column, st.container(border=True, height="stretch"):
             door(path, f"**{title}**", icon)
             st.caption(sentence)
@@ -99,105 +97,27 @@ def _labels(ref: data.RunRef) -> list[Fact]:
     return [Fact("Label score", mean, note, text.LABEL_SCORE)]
 
 
-def pictures(ref: data.RunRef) -> None:
-    """Training curve, coverage on the way, trade-off, loss by domain, banks: what there is."""
-    drawn = [draw for table, draw in _PICTURES if data.has(ref, table)]
-    for start in range(0, len(drawn), 2):
-        for column, draw in zip(st.columns(2, gap="large"), drawn[start : start + 2], strict=False):
-            with column:
-                draw(ref)
-
-
-def _training(ref: data.RunRef) -> None:
-    log = data.table(ref, "training_log")
-    if log["cross_entropy"].isna().all():
-        chart(
-            training.bank_loss_curve(log, dark=theme.is_dark()),
-            key="loss_curve",
-            alt=f"Losses of the bank over {len(log):,} fitting steps.",
-            file_name=f"{ref.name}-fitting-loss",
-        )
-        return
-    met = data.table(ref, "evaluations") if data.has(ref, "evaluations") else pd.DataFrame()
-    last = float(log["cross_entropy"].iloc[-1])
-    chart(
-        training.loss_curve(log, met, dark=theme.is_dark()),
-        key="loss_curve",
-        alt=f"Loss over {len(log):,} training steps, ending at {last:.2f} nats per token.",
-        file_name=f"{ref.name}-training-loss",
-    )
-
-
-def _coverage_way(ref: data.RunRef) -> None:
-    rows = data.table(ref, "evaluations")
-    chart(
-        training.coverage_curve(rows, dark=theme.is_dark()),
-        key="coverage_curve",
-        alt=f"Coverage and signs of collapse at {len(rows)} evaluations while training.",
-        file_name=f"{ref.name}-training-coverage",
-    )
-
-
-def _tradeoff(ref: data.RunRef) -> None:
-    rows = data.table(ref, "tradeoff")
-    chart(
-        quality.tradeoff(rows, dark=theme.is_dark()),
-        key="tradeoff",
-        alt=f"Loss above the dense twin against mean coverage for {len(rows)} loss weightings.",
-        file_name=f"{ref.name}-tradeoff",
-    )
-
-
-def _by_domain(ref: data.RunRef) -> None:
-    rows = data.table(ref, "validation_loss")
-    chart(
-        quality.loss_by_domain(rows, dark=theme.is_dark()),
-        key="loss_by_domain",
-        alt=f"Held-out loss of model and dense twin in {rows['domain'].nunique()} domains.",
-        file_name=f"{ref.name}-loss-by-domain",
-    )
-
-
-def _banks(ref: data.RunRef) -> None:
-    rows = data.table(ref, "coverage")
-    chart(
-        quality.coverage_banks(rows, dark=theme.is_dark()),
-        key="coverage_banks",
-        alt=f"Coverage and residual share of {len(rows)} banks of the same size.",
-        file_name=f"{ref.name}-banks",
-    )
-
-
-def _label_scores(ref: data.RunRef) -> None:
-    rows = data.prototypes(ref)
-    chart(
-        quality.label_scores(rows, dark=theme.is_dark()),
-        key="label_scores",
-        alt=f"Label scores of {len(rows):,} prototypes beside those of random labels.",
-        file_name=f"{ref.name}-label-scores",
-    )
-
-
-_PICTURES = (
-    ("training_log", _training),
-    ("evaluations", _coverage_way),
-    ("tradeoff", _tradeoff),
-    ("coverage", _banks),
-    ("validation_loss", _by_domain),
-    ("prototypes", _label_scores),
-)
+def missing_rows(run: store.Run) -> list[tuple[str, str]]:
+    """What a run lacks and may have: one row a command, with the meaning of its tables."""
+    found: dict[str, list[str]] = {}
+    optional = text.OPTIONAL_TABLES.get(run.kind, ())
+    if run.kind == "heads" and "study" not in run.manifest.get("stages", {}):
+        optional = tuple(schema.TABLES)  # a model that was monitored or traced changes nothing
+    for name, spec in schema.TABLES.items():
+        if not run.has(name) and name not in optional:
+            found.setdefault(run.command_for(name), []).append(spec.meaning)
+    return [
+        (meanings[0] + (f", and {len(meanings) - 1} more" if meanings[1:] else ""), command)
+        for command, meanings in found.items()
+    ]
 
 
 def missing(ref: data.RunRef) -> None:
     """What this run lacks, and the command that makes each."""
     run = data.run_of(ref)
-    rows = [
-        (schema.TABLES[name].meaning, run.command_for(name))
-        for name in schema.TABLES
-        if not run.has(name) and name not in text.OPTIONAL_TABLES.get(run.kind, ())
-    ]
+    rows = missing_rows(run)
     _, problem = attempt(documents.corpus_ready, ref.path)
-    if problem:
+    if problem and run.kind != "models":
         rows.insert(
             0, (f"Text of the training neighbours. {problem}", text.corpus_command(run.manifest))
         )

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import examples, service, state
+from dashboard.components.doors import HANDED
 from dashboard.components.panel import attempt
 from dashboard.components.token_strip import Scale, Strip, StripClick, TokenCell, token_strips
 from dashboard.data import RunRef
@@ -22,7 +23,7 @@ SNIPPET_LENGTH = 240
 """Characters of a held-out text taken as a prompt."""
 FOLD = 240
 """Tokens of a long prompt shown around the chosen one until the reader unfolds it."""
-DEPENDENT = ("position", "target", "against", "slice")
+DEPENDENT = ("position", "target", "against", "slice", "span", "sequence")
 """URL parameters that mean nothing once the prompt has changed."""
 
 
@@ -40,13 +41,19 @@ class Reading:
         return f"token {self.position} ‘{glyphs(self.tokens[self.position].text)}’"
 
 
+def forget() -> None:
+    """Take out of the link what belongs to another prompt or token."""
+    for name in DEPENDENT:
+        st.query_params.pop(name, None)
+
+
 def prompt_box(ref: RunRef, prompts: dict[str, str]) -> str:
     """Examples to pick from and a box to type in; the text is the `prompt` of the link."""
     first = next(iter(prompts.values()))
-
-    def forget() -> None:
-        for name in DEPENDENT:
-            st.query_params.pop(name, None)
+    handed = state.read_text(HANDED)
+    if handed:
+        st.session_state["prompt"] = handed  # what the box shows
+        state.write(prompt=handed, **{HANDED: None})  # what a reader copies
 
     def pick() -> None:
         choice = st.session_state.get("example")
@@ -120,8 +127,7 @@ def reading_strip(
     """
 
     def choose(click: StripClick) -> None:
-        for name in DEPENDENT:
-            st.query_params.pop(name, None)
+        forget()
         state.write(position=click.position)
 
     shades = values.reindex(range(len(reading.tokens))).fillna(0.0)

@@ -1,20 +1,18 @@
-"""What a suppression changes at one token, on benign text, and over many saved generations."""
+"""What a suppression changes at one token and on benign text."""
 
-import pandas as pd
 import streamlit as st
 
-from dashboard import data, service, state
+from dashboard import service, state
 from dashboard.components.chart import chart
 from dashboard.components.clicked import new_click
 from dashboard.components.export import export_buttons
 from dashboard.components.facts import Fact, facts
-from dashboard.components.panel import empty_state
 from dashboard.components.prompt_box import Reading
 from dashboard.data import RunRef
 from dashboard.figures import distribution, side_effects
 from dashboard.figures.tokens import logit_text, probability_text
 from dashboard.service import N_RANDOM, Off
-from dashboard.theme import is_dark, number, percent
+from dashboard.theme import is_dark, number
 
 
 N_TOKENS = 10
@@ -93,48 +91,3 @@ def meter_panel(ref: RunRef, off: Off) -> None:
         f"{len(off.prototypes):,} prototypes outside this set, matched on firing rate, at the same "
         "strength. A suppression is clean when it moves benign text no more than they do."
     )
-
-
-def batch_panel(ref: RunRef) -> None:
-    """Saved generations from held-out prompts in three conditions, if the run holds them."""
-    st.markdown("##### Over many held-out prompts")
-    if not data.has(ref, "suppression"):
-        empty_state(
-            "This run holds no batch of generations with a concept switched off yet.",
-            data.run_of(ref).command_for("suppression"),
-        )
-        return
-    frame = data.table(ref, "suppression")
-    names = sorted(frame["concept"].unique())
-    name = names[0]
-    if len(names) > 1:
-        name = st.selectbox("Concept measured", names, key="batch", bind="query-params")
-    batch = frame[frame["concept"] == name]
-    n = int(batch.groupby("condition")["generation"].nunique().max())
-    st.caption(
-        f"Concept {name}, strength {number(float(batch['strength'].max()))}: {n:,} generations a "
-        "condition, each from the same prompts and seeds. Lines: mean with 95 % bootstrap interval."
-    )
-    chart(
-        side_effects.batch_strips(batch, is_dark()),
-        key="batch_strips",
-        alt=side_effects.batch_alt(batch),
-        file_name=f"suppression-{name}",
-    )
-    _beside(batch)
-    export_buttons(batch, name=f"suppression-{name}", key="batch_file")
-
-
-def _beside(batch: pd.DataFrame) -> None:
-    """Perplexity, length and tokens touched by condition: what the scores alone do not say."""
-    grouped = batch.groupby("condition")
-    touched = grouped["tokens_touched"].sum() / grouped["n_tokens"].sum()
-    items = []
-    for condition, word in side_effects.CONDITIONS.items():
-        if condition not in grouped.groups:
-            continue
-        rows = grouped.get_group(condition)
-        length = f"{rows['n_tokens'].mean():.0f} tokens"
-        note = f"median · {length} · {percent(touched[condition], 2)} touched"
-        items.append(Fact(f"Perplexity {word}", number(float(rows["perplexity"].median())), note))
-    facts(items)

@@ -86,6 +86,7 @@ def set_panel(ref: RunRef, members: Members, active: pd.DataFrame, reading: Read
     st.markdown(
         f"##### {len(members.off):,} of {len(members.ids):,} switched off, {n_here} active here"
     )
+    state.check_number("strength", 0, 1)
     st.slider(
         "Strength",
         0.0,

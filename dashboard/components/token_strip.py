@@ -53,6 +53,8 @@ class Strip:
     """Position drawn as chosen."""
     group: str = ""
     """Title drawn above this strip, where a group of strips begins."""
+    spaced: bool = False
+    """Write a space after each cell, outside its shade: cells are words."""
 
 
 @dataclass(frozen=True)

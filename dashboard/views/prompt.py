@@ -3,6 +3,7 @@
 import streamlit as st
 
 from dashboard import data, examples, service, state
+from dashboard.components.attribution_doors import trace_token
 from dashboard.components.chart import chart
 from dashboard.components.facts import page_head
 from dashboard.components.prompt_box import prompt_box, read
@@ -42,6 +43,7 @@ def page() -> None:
     left, right = st.columns([2, 3], gap="medium")
     with right:
         target, distractor = choose_target(ref, reading, likely)
+        trace_token(reading.prompt, reading.position, target)
         terms = slices_panel(ref, reading, target, distractor, selected)
     with left:
         st.markdown(f"##### Next token after {reading.here}")

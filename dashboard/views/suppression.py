@@ -3,11 +3,13 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, examples, service, state
+from dashboard import data, examples, service, state, text_batch
 from dashboard.components.facts import page_head
 from dashboard.components.generation_pair import Side, draw_controls, generation_pair
+from dashboard.components.panel import panel, plain_errors
 from dashboard.components.prompt_box import Reading, prompt_box, read, reading_strip
-from dashboard.components.suppression_effects import batch_panel, distribution_panel, meter_panel
+from dashboard.components.suppression_batch import batch_result
+from dashboard.components.suppression_effects import distribution_panel, meter_panel
 from dashboard.components.suppression_set import (
     current_off,
     read_members,
@@ -37,9 +39,27 @@ HOW = """
 
 
 def page() -> None:
-    """Draw the page."""
+    """Draw the page: the live model first, what was measured over many prompts behind a tab."""
     ref = data.current()
     page_head("Suppression", "Switch prototypes off; see what changes, and what else does.", HOW)
+    tabs = (text_batch.LIVE, text_batch.BATCH)
+    state.read_choice("show", tabs, tabs[0])
+    live, batch = st.tabs(tabs, key="show", on_change="rerun", bind="query-params")
+    if live.open:
+        with live, plain_errors():
+            _live(ref)
+    if batch.open:
+        with batch:
+            _batch(ref)
+
+
+@panel
+def _batch(ref: RunRef) -> None:
+    batch_result(ref)
+
+
+def _live(ref: RunRef) -> None:
+    """One prompt: the set, the next token, texts, side effects."""
     reading = read(ref, prompt_box(ref, PROMPTS))
     found = service.activations(ref, reading.prompt)
     members = read_members(service.engine(ref).n_prototypes, worked_example(ref, found.frame))
@@ -54,11 +74,9 @@ def page() -> None:
     off = current_off(members)
     with right:
         distribution_panel(ref, reading, off, state.read_int("target", None))
-    text, meter, batch = st.container(), st.container(border=True), st.container(border=True)
+    text, meter = st.container(), st.container(border=True)
     with meter:
         meter_panel(ref, off)
-    with batch:
-        batch_panel(ref)
     with text:
         _text(ref, reading, off)
 

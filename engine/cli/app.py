@@ -5,7 +5,25 @@ from typing import Annotated
 import typer
 
 from engine import __version__
-from engine.cli import claims, corpus, demo, index, prompt, publish, runs, study, train
+from engine.cli import (
+    attribute,
+    attribution_index,
+    claims,
+    control,
+    corpus,
+    curvature,
+    demo,
+    heads,
+    index,
+    models,
+    prompt,
+    publish,
+    retrain_check,
+    runs,
+    study,
+    suppress,
+    train,
+)
 from engine.cli.console import configure_logging, say
 from engine.cli.failures import CommandGroup
 
@@ -57,9 +75,18 @@ app.add_typer(corpus.app, name="corpus", rich_help_panel=_MAKE)
 app.command(rich_help_panel=_MAKE)(train.train)
 app.command(rich_help_panel=_MAKE)(train.retrofit)
 app.command(rich_help_panel=_MAKE)(index.index)
+app.command(rich_help_panel=_MAKE)(attribution_index.attribution_index)
+study.app.command()(control.downstream)
 app.add_typer(study.app, name="study", rich_help_panel=_MAKE)
+app.command(rich_help_panel=_MAKE)(curvature.curvature)
+app.command(rich_help_panel=_MAKE)(control.control)
+app.command(rich_help_panel=_MAKE)(retrain_check.retrain_check)
+app.add_typer(heads.app, name="heads", rich_help_panel=_MAKE)
+app.add_typer(models.app, name="models", rich_help_panel=_MAKE)
 app.command(rich_help_panel=_ASK)(prompt.decompose)
 app.command(rich_help_panel=_ASK)(prompt.generate)
+app.command(rich_help_panel=_ASK)(attribute.attribute)
+app.command(rich_help_panel=_ASK)(suppress.suppress)
 app.command(rich_help_panel=_KEEP)(runs.info)
 app.command(rich_help_panel=_KEEP)(runs.check)
 app.command(rich_help_panel=_KEEP)(publish.publish)

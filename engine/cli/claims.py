@@ -11,6 +11,7 @@ from engine.cli.parameters import JsonOption
 
 if TYPE_CHECKING:
     from engine.claims import Claim
+    from engine.pipeline.claims import ClaimDefinition
 
 
 def claims(
@@ -50,10 +51,39 @@ def claims(
 
 def computed_claims() -> list["Claim"]:
     """Every row of the ledger, from the evidence that is here."""
-    from engine.pipeline import claims_prism, claims_suppression
     from engine.pipeline.claims import compute_claims
 
-    return compute_claims([*claims_prism.DEFINITIONS, *claims_suppression.DEFINITIONS])
+    return compute_claims(definitions())
+
+
+def definitions() -> list["ClaimDefinition"]:
+    """Every claim that is written down, in the order of the ledger."""
+    from engine.pipeline import (
+        claims_attribution,
+        claims_control,
+        claims_curvature,
+        claims_heads,
+        claims_models_relations,
+        claims_models_routing,
+        claims_models_stability,
+        claims_prism,
+        claims_retraining,
+        claims_suppression,
+    )
+
+    registered = (
+        claims_prism,
+        claims_suppression,
+        claims_attribution,
+        claims_retraining,
+        claims_curvature,
+        claims_control,
+        claims_heads,
+        claims_models_relations,
+        claims_models_routing,
+        claims_models_stability,
+    )
+    return [row for claims in registered for row in claims.DEFINITIONS]
 
 
 def _show(rows: list["Claim"]) -> None:

@@ -80,6 +80,15 @@ def with_config(
     return decorate
 
 
+def read_config(path: Path, config_class: type[Config]) -> Config:
+    """A configuration from a JSON file alone, as `--config` reads it.
+
+    Raises:
+        ConfigError: The file cannot be read, or its settings do not fit.
+    """
+    return build_config(config_class, _read_settings(path, config_class))
+
+
 def build_config(config_class: type[Config], settings: dict[str, Any], prefix: str = "") -> Config:
     """A configuration from flat settings: `weights_clip` sets `clip` of the field `weights`.
 

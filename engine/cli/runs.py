@@ -78,9 +78,14 @@ def check(
 ) -> None:
     """Check that a run is whole: every file, digest, table and range. Code 0 only if it is."""
     from engine.store import check_run, open_run
+    from engine.store.pools import pool_beside
 
     found = open_run(run)
     problems = check_run(found, deep=not quick)
+    beside = pool_beside(found)
+    if beside is not None:
+        own = check_run(beside, deep=not quick)
+        problems += [f"Attribution pool in {beside.path}: {problem}" for problem in own]
     if as_json:
         say_json(
             {

@@ -11,7 +11,7 @@ from engine.config import TrainConfig
 from engine.errors import ConfigError
 
 
-app = typer.Typer(no_args_is_help=True, help="Measure a run: coverage, suppression.")
+app = typer.Typer(no_args_is_help=True, help="Measure a run: coverage, trade-off.")
 TwinOption = Annotated[
     str | None, typer.Option(metavar="RUN", help="Run of the matched dense twin.")
 ]
@@ -86,43 +86,58 @@ def _numbers(typed: str) -> list[float]:
 
 
 @app.command()
-def suppression(
+def attribution(
     *,
     run: RunOption = DEMO,
-    concept: Annotated[str, typer.Option(help="Saved concept to suppress.")] = "NSFW",
-    generations: Annotated[int, typer.Option(help="Generations a condition.", min=2)] = 240,
-    tokens: Annotated[int, typer.Option(help="Tokens a generation.", min=1)] = 40,
-    prompt_tokens: Annotated[
-        int, typer.Option(help="Tokens of a held-out text that make a prompt.", min=1)
-    ] = 10,
-    strength: Annotated[float, typer.Option(help="Strength of suppression, 0 to 1.")] = 1.0,
-    seed: Annotated[int, typer.Option(help="Seed of prompts, samplers and the random set.")] = 0,
-    dense_run: TwinOption = None,
+    pool: Annotated[int, typer.Option(help="Training sequences to rank.", min=10)] = 3_000,
+    queries: Annotated[int, typer.Option(help="Held-out sequences to rank for.", min=1)] = 40,
+    length: Annotated[int, typer.Option(help="Tokens of a sequence.", min=2)] = 128,
+    target_tokens: Annotated[
+        int | None, typer.Option(help="Last tokens of a query that count; all if unset.", min=1)
+    ] = None,
+    top: Annotated[int, typer.Option(help="First ones whose overlap is taken.", min=10)] = 100,
+    methods: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Methods, comma-separated; all without peers if unset."),
+    ] = None,
+    peers: Annotated[
+        bool, typer.Option("--peers", help="Also EK-FAC and a projected index (make bench-peers).")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of pool and queries.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Score generations before and after suppressing a concept, and with a random control.
+    """Score one pool by every attribution method and measure how far the rankings agree.
 
-    Prompts open held-out unwanted texts; every condition shares prompt, seed and sampler. The
-    random set is matched on firing rate. Perplexity is taken under the dense twin, or under the
-    run's own decoder where no twin is named.
+    References are the exact gradient of the whole bank, plain and preconditioned, and EK-FAC.
     """
     from engine.store import open_run
 
     open_run(run)  # an unknown run is said before anything slow is loaded
-    from engine.pipeline.suppression_study import SuppressionStudy, study_suppression
-
-    settings = SuppressionStudy(
-        concept=concept,
-        generations=generations,
-        tokens=tokens,
-        prompt_tokens=prompt_tokens,
-        strength=strength,
-        seed=seed,
-        dense_run=dense_run,
+    from engine.pipeline.attribution_agreement import (
+        METHODS,
+        PEERS,
+        AgreementStudy,
+        agreement_summary,
+        study_agreement,
     )
-    means = study_suppression(run, settings, Reporter())
+
+    named = tuple(methods.split(",")) if methods else METHODS
+    study = AgreementStudy(
+        pool=pool,
+        queries=queries,
+        length=length,
+        target_tokens=target_tokens,
+        top=top,
+        methods=(*named, *PEERS) if peers else named,
+        seed=seed,
+    )
+    done = study_agreement(run, study, Reporter())
+    rows = agreement_summary(done)
     if as_json:
-        say_json({"run": run, "concept": concept, "mean_scores": means})
+        say_json(rows)
         return
-    for condition, score in means.items():
-        say(f"{condition}: mean score {score:.3f}")
+    columns = ("overlap_10", "overlap_top", "low", "high", "spearman")
+    headings = {"method": "left", "reference": "left"} | dict.fromkeys(columns, "right")
+    cells = [(r["method"], r["reference"], *(digits(r[name]) for name in columns)) for r in rows]
+    say_table(headings, cells)
+    say(str(done.path))

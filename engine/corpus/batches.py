@@ -49,6 +49,14 @@ class DomainRows:
         documents, offsets, windows = self._epoch(epoch)
         return self._read(documents, offsets, int(windows[rank]) * self._context)
 
+    def source(self, number: int) -> tuple[int, int]:
+        """Document that row `number` begins in, and its first token there."""
+        epoch, rank = divmod(number, self.rows_per_epoch)
+        documents, offsets, windows = self._epoch(epoch)
+        start = int(windows[rank]) * self._context
+        at = int(np.searchsorted(offsets, start, side="right")) - 1
+        return int(documents[at]), start - int(offsets[at])
+
     def fixed_rows(self, n_rows: int) -> NDArray[np.int64]:
         """Up to `n_rows` windows spread evenly over the documents in order: [rows, context + 1]."""
         offsets = np.concatenate([[0], np.cumsum(self._lengths)])
@@ -134,6 +142,17 @@ class BatchStream:
             at = row % _BLOCK
             rows.append(self.rows[self._names[domains[at]]].row(int(numbers[at])))
         return np.stack(rows)
+
+    def source(self, row: int) -> tuple[str, int, int]:
+        """Domain and document that a row begins in, and its first token there.
+
+        Args:
+            row: counted from 0 over all steps.
+        """
+        domains, numbers = self._block(row // _BLOCK)
+        at = row % _BLOCK
+        domain = self._names[domains[at]]
+        return domain, *self.rows[domain].source(int(numbers[at]))
 
     def evaluation(self, rows: int) -> dict[str, NDArray[np.int64]]:
         """The same windows every time, by domain: [up to `rows`, context + 1]."""

@@ -1,5 +1,11 @@
 """Live work on a loaded run: the only door between the dashboard and the models."""
 
+from engine.live.attribution_results import (
+    Attribution,
+    AttributionPool,
+    AttributionQuery,
+    AttributionScores,
+)
 from engine.live.engine import LiveEngine
 from engine.live.results import (
     Decomposition,
@@ -16,6 +22,10 @@ from engine.live.results import (
 
 
 __all__ = [
+    "Attribution",
+    "AttributionPool",
+    "AttributionQuery",
+    "AttributionScores",
     "Decomposition",
     "Generation",
     "GenerationStep",

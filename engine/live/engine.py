@@ -9,8 +9,10 @@ from torch import Tensor
 
 from engine.errors import PromptError
 from engine.live import records, views
+from engine.live.attribution import CACHED, Attributor
+from engine.live.attribution_results import Attribution, AttributionQuery
 from engine.live.decomposition import divergence, slice_position
-from engine.live.generation import Request, stream
+from engine.live.generation import Request, collect, stream
 from engine.live.memory import Memory
 from engine.live.model import LiveModel, Pass
 from engine.live.opening import Opened, open_model
@@ -28,8 +30,9 @@ from engine.live.results import (
     Token,
 )
 from engine.live.scores import Scorers
-from engine.live.side_effects import Reading, measure, read_text
+from engine.live.side_effects import Reading, measure, read_texts
 from engine.live.text import Codec
+from engine.store.concepts import read_concepts
 
 
 MAX_NEW_TOKENS = 4096
@@ -49,6 +52,7 @@ class LiveEngine:
         n_active: active prototypes a token, 0 for a dense model.
         context: tokens the model reads at once.
         labels: label by prototype, empty where the run is not indexed.
+        attribution: training texts behind a prediction, with their details.
     """
 
     def __init__(self, opened: Opened) -> None:
@@ -63,6 +67,7 @@ class LiveEngine:
         self._reader = Reader(opened.name, opened.model, opened.codec)
         self._readings: Memory[list[Reading]] = Memory(_READINGS_KEPT)
         self._scorers = Scorers()
+        self.attribution = Attributor(opened.run, opened.name, self._reader)
 
     @classmethod
     def open(cls, run: str, *, device: str = "auto") -> "LiveEngine":
@@ -306,18 +311,31 @@ class LiveEngine:
         suppression: Suppression | None = None,
     ) -> Generation:
         """`generate`, collected."""
-        steps = list(
-            self.generate(
-                prompt, n_tokens=n_tokens, seed=seed, sampler=sampler, suppression=suppression
-            )
+        steps = self.generate(
+            prompt, n_tokens=n_tokens, seed=seed, sampler=sampler, suppression=suppression
         )
-        return Generation(
-            text="".join(step.text for step in steps),
-            token_ids=tuple(step.token_id for step in steps),
-            touched=tuple(step.touched for step in steps),
-            ending=steps[-1].ending,
-            notice=self.notice(prompt),
-        )
+        return collect(list(steps), self.notice(prompt))
+
+    # --- attribution ------------------------------------------------------------------------
+
+    def attribute(
+        self,
+        prompt: str,
+        target: str | int | None = None,
+        *,
+        position: int = -1,
+        span: tuple[int, int] | None = None,
+        generation: Sequence[int] = (),
+        method: str = CACHED,
+        top: int = 20,
+    ) -> Attribution:
+        """Training sequences that lower the loss of a prediction most; see `AttributionQuery`.
+
+        Scores are positive where a sequence lowers the summed loss of the query, in nats to first
+        order; `attribution` gives tokens and prototypes of each result.
+        """
+        query = AttributionQuery(prompt, target, position, span, tuple(generation))
+        return self.attribution.attribute(query, method, top)
 
     # --- interventions ----------------------------------------------------------------------
 
@@ -347,24 +365,15 @@ class LiveEngine:
         chosen = tuple(self.benign_texts() if texts is None else texts)
         with self._reader.lock, torch.inference_mode():
             readings = self._readings.get(
-                (chosen, max_tokens), lambda: self._readings_of(chosen, max_tokens)
+                (chosen, max_tokens), lambda: read_texts(self._reader, chosen, max_tokens)
             )
             on = suppression.active
             mask = self.model.mask(suppression.prototypes) if on else None
             return measure(self.model, readings, mask, suppression.strength)
 
-    def _readings_of(self, texts: Sequence[str], max_tokens: int) -> list[Reading]:
-        each = min(self.context, max(2, max_tokens // max(1, len(texts))))
-        # A token rarely holds more characters than this; the rest of a long text is not encoded.
-        ids = [self._reader.ids(text[: 32 * each], "benign text")[:each] for text in texts]
-        readings = [read_text(self.model, part) for part in ids if len(part) > 1]
-        if not readings:
-            raise PromptError("The benign texts hold no two tokens to predict; pass longer texts.")
-        return readings
-
     def concepts(self) -> dict[str, tuple[int, ...]]:
         """Saved sets of prototypes by name; empty where the run has none."""
-        return records.read_concepts(self.run)
+        return read_concepts(self.run) if self.run is not None else {}
 
     def concept(self, name: str) -> tuple[int, ...]:
         """Prototypes of a saved concept; the sentence lists those there are.
@@ -372,14 +381,7 @@ class LiveEngine:
         Raises:
             PromptError: the run has no concept of that name.
         """
-        known = self.concepts()
-        if name not in known:
-            has = f"it has {', '.join(sorted(known))}" if known else "it has none"
-            raise PromptError(
-                f"{self.name} has no concept {name!r}; {has}. Concepts are made by "
-                f"`headwater index --run {self.name}`, or name prototypes with --suppress."
-            )
-        return known[name]
+        return records.named_concept(self.concepts(), name, self.name)
 
     def matched_random(self, prototypes: Sequence[int], seed: int = 0) -> tuple[int, ...]:
         """As many prototypes outside the set, matched on firing rate.

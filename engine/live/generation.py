@@ -11,7 +11,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from engine.live.model import LiveModel
-from engine.live.results import Ending, GenerationStep, Sampler, Suppression
+from engine.live.results import Ending, Generation, GenerationStep, Sampler, Suppression
 from engine.live.sampling import draw
 from engine.live.text import Codec, StreamDecoder
 
@@ -113,3 +113,14 @@ def _cut(tokens: list[int], touched: list[bool], end_ids: frozenset[int]) -> Con
     ends = next((i for i, token in enumerate(tokens) if token in end_ids), None)
     length = len(tokens) if ends is None else ends + 1
     return Continued(tokens[:length], sum(touched[:length]), ends is not None)
+
+
+def collect(steps: list[GenerationStep], notice: str | None) -> Generation:
+    """A stream of at least one step as a whole."""
+    return Generation(
+        text="".join(step.text for step in steps),
+        token_ids=tuple(step.token_id for step in steps),
+        touched=tuple(step.touched for step in steps),
+        ending=steps[-1].ending,
+        notice=notice,
+    )

@@ -47,6 +47,7 @@ class LiveModel:
             UnsupportedModel: its logits are not linear in its last state.
         """
         prism = model if isinstance(model, PrismForCausalLM) else None
+        self.prism = prism
         self.backbone: PreTrainedModel = model if prism is None else prism.backbone
         check_head(self.backbone)
         self.head = cast(nn.Linear, self.backbone.get_output_embeddings())

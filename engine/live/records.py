@@ -30,15 +30,6 @@ def read_labels(run: Run | None) -> dict[int, str]:
     return {int(prototype): label(category, role) for prototype, category, role in rows}
 
 
-def read_concepts(run: Run | None) -> dict[str, tuple[int, ...]]:
-    """Saved sets of prototypes; empty where the run has none."""
-    if run is None or not run.has("concepts"):
-        return {}
-    frame = read_table(run, "concepts", columns=["concept", "prototype"])
-    groups = frame.groupby("concept")["prototype"]
-    return {str(name): tuple(sorted(int(i) for i in ids)) for name, ids in groups}
-
-
 def matched_random(rates: pd.DataFrame, prototypes: Sequence[int], seed: int) -> tuple[int, ...]:
     """Draw as many other prototypes whose firing rates resemble those of a set.
 
@@ -74,6 +65,21 @@ def matched_random(rates: pd.DataFrame, prototypes: Sequence[int], seed: int) ->
         chosen.append(int(outside[pick]))
         free[pick] = np.inf
     return tuple(sorted(chosen))
+
+
+def named_concept(known: dict[str, tuple[int, ...]], name: str, run: str) -> tuple[int, ...]:
+    """Prototypes of one of the concepts a run has.
+
+    Raises:
+        PromptError: it has none of that name; the sentence lists them.
+    """
+    if name not in known:
+        has = f"it has {', '.join(sorted(known))}" if known else "it has none"
+        raise PromptError(
+            f"{run} has no concept {name!r}; {has}. Concepts are made by "
+            f"`headwater index --run {run}`, or name prototypes with --suppress."
+        )
+    return known[name]
 
 
 def run_corpus(run: Run | None, name: str) -> Corpus:

@@ -4,13 +4,15 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from engine.live.results import Sampler
 
 
 _SEEDS = 2**64
+_HEAD = 512
+"""Likeliest tokens that are sorted first; most nuclei are smaller."""
 
 
 def uniform_numbers(seed: int, step: int, n: int) -> Float[np.ndarray, " n"]:
@@ -48,10 +50,25 @@ def restrict(
         lowest = scores.topk(sampler.top_k, dim=-1).values[..., -1:]
         scores = scores.masked_fill(scores < lowest, -torch.inf)
     if sampler.top_p < 1:
-        ordered, order = scores.sort(dim=-1, descending=True)
-        mass = ordered.softmax(-1)
-        before = mass.cumsum(-1) - mass
-        dropped = torch.zeros_like(before, dtype=torch.bool)
-        dropped.scatter_(-1, order, before >= sampler.top_p)
+        dropped = _outside_nucleus(scores, sampler.top_p, min(vocab, _HEAD))
         scores = scores.masked_fill(dropped, -torch.inf)
     return scores
+
+
+def _outside_nucleus(
+    scores: Float[Tensor, "batch vocab"], top_p: float, n_sorted: int
+) -> Bool[Tensor, "batch vocab"]:
+    """Tokens that the mass `top_p` does without.
+
+    Only the `n_sorted` likeliest are put in order; a row whose nucleus is larger is done anew.
+    """
+    ordered, order = scores.topk(n_sorted, dim=-1)
+    mass = (ordered - scores.logsumexp(-1, keepdim=True)).exp()
+    reached = mass.cumsum(-1)
+    dropped = torch.ones_like(scores, dtype=torch.bool)
+    dropped.scatter_(-1, order, reached - mass >= top_p)
+    if n_sorted < scores.shape[-1]:
+        wide = reached[:, -1] < top_p
+        if bool(wide.any()):
+            dropped[wide] = _outside_nucleus(scores[wide], top_p, scores.shape[-1])
+    return dropped

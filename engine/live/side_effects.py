@@ -8,8 +8,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from engine.errors import PromptError
 from engine.live.decomposition import divergence
 from engine.live.model import LiveModel, Pass
+from engine.live.reader import Reader
 from engine.live.results import SideEffects
 
 
@@ -35,6 +37,21 @@ def read_text(model: LiveModel, ids: Sequence[int]) -> Reading:
     found = model.run(tokens[:, :-1])
     targets = tokens[0, 1:]
     return Reading(found, targets, token_losses(model, found.states[0], targets))
+
+
+def read_texts(reader: Reader, texts: Sequence[str], max_tokens: int) -> list[Reading]:
+    """Read the beginnings of some texts, `max_tokens` in all; the caller holds the lock.
+
+    Raises:
+        PromptError: no text has two tokens.
+    """
+    each = min(reader.model.context, max(2, max_tokens // max(1, len(texts))))
+    # A token rarely holds more characters than this; the rest of a long text is not encoded.
+    ids = [reader.ids(text[: 32 * each], "benign text")[:each] for text in texts]
+    readings = [read_text(reader.model, part) for part in ids if len(part) > 1]
+    if not readings:
+        raise PromptError("The benign texts hold no two tokens to predict; pass longer texts.")
+    return readings
 
 
 def token_losses(

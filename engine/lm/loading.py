@@ -28,7 +28,10 @@ def quiet_loading() -> None:
 
 
 def model_reference(name: str) -> dict[str, Any]:
-    """How to find the model again: {"package": ...}, {"path": ...} or {"hub": ...}."""
+    """How to find the model again: {"package": ...}, {"path": ...} or {"hub": ...}.
+
+    A hub reference may have a `revision`: a branch, tag or commit, such as `step1000`.
+    """
     if name in PACKAGED:
         package = PACKAGED[name].package
         return {"package": name, "version": package.version, "sha256": package.sha256}
@@ -63,6 +66,10 @@ def load_weights(
 
     Code from the folder or hub is never run, and nothing but safetensors is read.
 
+    Args:
+        reference: as `model_reference` makes it, of a hub with a `revision` where one is meant.
+        dtype: format of all weights.
+
     Raises:
         PackageMissing: the package is not fetched.
         CacheMissing: no such folder or hub id, or it cannot be reached.
@@ -70,6 +77,7 @@ def load_weights(
         UnsupportedModel: it holds no causal language model of transformers.
     """
     source = locate(reference)
+    revision = reference.get("revision")
     try:
         loaded: Any = AutoModelForCausalLM.from_pretrained(
             source,
@@ -77,14 +85,16 @@ def load_weights(
             use_safetensors=True,
             trust_remote_code=False,
             output_loading_info=True,
+            **({"revision": revision} if revision else {}),
         )
     except SafetensorError as error:
         raise CacheStale(
             f"The weights in {source} are damaged ({first_line(error)}); copy the model again."
         ) from error
     except OSError as error:
+        at = f" at revision {revision!r}" if revision else ""
         raise CacheMissing(
-            f"No model can be read from {source!r} ({first_line(error)}); name a folder with "
+            f"No model can be read from {source!r}{at} ({first_line(error)}); name a folder with "
             f"safetensors, a hub id or one of: {', '.join(sorted(PACKAGED))}."
         ) from error
     except MISFITS as error:

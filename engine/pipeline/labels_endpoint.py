@@ -8,15 +8,14 @@ from jaxtyping import Int
 from engine.config import IndexConfig
 from engine.corpus.documents import Progress
 from engine.corpus.shards import TokenShards
+from engine.endpoint import KEY, Endpoint
 from engine.pipeline.index_windows import WindowPlan
 from engine.prism.labels.contexts import Contexts
-from engine.prism.labels.endpoint import Endpoint, Snippets, label_by_endpoint
+from engine.prism.labels.endpoint import Snippets, label_by_endpoint
 from engine.prism.labels.label import Label, LabelExamples, held_out
 from engine.prism.labels.vocabulary import Vocabulary
 
 
-KEY = "HEADWATER_ENDPOINT_KEY"
-"""Environment variable that holds the endpoint's key."""
 N_SHOWN = 8
 N_TESTED = 5
 """Active, and as many inactive, held-out snippets a label is tested on."""

@@ -20,13 +20,19 @@ class BankMap:
     """UMAP of prototype directions under way.
 
     It runs in its own process, which keeps the compilation's memory out of this one, has one
-    thread, and so gives the same map for the same seed on the same machine and versions.
+    thread, and so gives the same map for the same seed on the same machine and versions. Several
+    banks of one size may lie in a stack; each has a map of its own.
     """
 
-    def __init__(self, directions: Float[np.ndarray, "prototypes d_model"], seed: int) -> None:
+    def __init__(
+        self,
+        directions: Float[np.ndarray, "*banks prototypes d_model"],
+        seed: int,
+        least: int = LEAST_FOR_UMAP,
+    ) -> None:
         self._directions = directions
         self._process: subprocess.Popen[bytes] | None = None
-        if len(directions) < LEAST_FOR_UMAP:
+        if directions.shape[-2] < least:
             return
         self._scratch = tempfile.TemporaryDirectory(prefix="headwater-map-")
         self._folder = Path(self._scratch.name)
@@ -44,14 +50,14 @@ class BankMap:
             stderr=subprocess.PIPE,
         )
 
-    def coordinates(self) -> Float[np.ndarray, "prototypes 2"]:
+    def coordinates(self) -> Float[np.ndarray, "*banks prototypes 2"]:
         """Wait for the map; both axes are centred and without a unit.
 
         Raises:
             EngineError: The process that computes it failed.
         """
         if self._process is None:
-            return principal_plane(self._directions)
+            return principal_plane(self._directions)  # one bank: a stack is never so small
         _, messages = self._process.communicate()
         target = self._folder / "coordinates.npy"
         if self._process.returncode != 0 or not target.is_file():
@@ -61,7 +67,7 @@ class BankMap:
             )
         found = np.load(target)
         self._scratch.cleanup()
-        return found - found.mean(axis=0)
+        return found - found.mean(axis=-2, keepdims=True)
 
     def stop(self) -> None:
         """End the process, if it still runs."""

@@ -12,11 +12,25 @@ MIN_DIST = 0.1
 
 
 def main(folder: Path, seed: int) -> None:
-    """Read `directions.npy` of the folder and write `coordinates.npy`, [n, 2] float32."""
+    """Read `directions.npy` of the folder and write `coordinates.npy`, [n, 2] float32.
+
+    Of a stack of banks, [banks, n, d], each is laid out by itself; compiling takes longer.
+    """
+    directions = np.load(folder / "directions.npy")
+    banks = directions if directions.ndim == 3 else directions[None]
+    found = np.stack([_coordinates(bank, seed) for bank in banks])
+    if not np.isfinite(found).all():
+        raise SystemExit("UMAP gave coordinates that are not finite")
+    scratch = folder / "coordinates.part.npy"
+    np.save(scratch, found if directions.ndim == 3 else found[0])
+    scratch.replace(folder / "coordinates.npy")
+
+
+def _coordinates(directions: np.ndarray, seed: int) -> np.ndarray:
+    """UMAP of directions, [n, d] to [n, 2] float32."""
     # Its import compiles kernels for seconds; nobody else should pay for that.
     from umap import UMAP
 
-    directions = np.load(folder / "directions.npy")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = UMAP(
@@ -27,12 +41,7 @@ def main(folder: Path, seed: int) -> None:
             init="pca",
             n_jobs=1,
         ).fit_transform(directions)
-    found = np.asarray(found, np.float32)
-    if not np.isfinite(found).all():
-        raise SystemExit("UMAP gave coordinates that are not finite")
-    scratch = folder / "coordinates.part.npy"
-    np.save(scratch, found)
-    scratch.replace(folder / "coordinates.npy")
+    return np.asarray(found, np.float32)
 
 
 if __name__ == "__main__":

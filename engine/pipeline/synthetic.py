@@ -9,7 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.pipeline.synthetic_attribution import attribution_tables, pool_tables
+from engine.pipeline.synthetic_control import control_tables
+from engine.pipeline.synthetic_curvature import curvature_tables
+from engine.pipeline.synthetic_heads import head_tables, study_facts
+from engine.pipeline.synthetic_map import all_map_tables
+from engine.pipeline.synthetic_retraining import retraining_tables
+from engine.pipeline.synthetic_suppression import suppression_study_tables
 from engine.pipeline.synthetic_tables import Columns, Tally, prototype_tables, training_tables
+from engine.pipeline.synthetic_tokenizer import write_tokenizer
 from engine.store import RunWriter
 
 
@@ -42,10 +50,9 @@ def write_synthetic_run(
     """
     generator = np.random.default_rng(seed)
     documents, document_of, position_of = _documents(generator, n_tokens)
-    domain_of = documents["domain_code"]
 
     def active_of(document: np.ndarray) -> np.ndarray:
-        return _active(generator, domain_of[document], n_prototypes, n_active)
+        return _active(generator, documents["domain_code"][document], n_prototypes, n_active)
 
     identity = _identity(documents, n_prototypes, n_active, n_tokens, seed)
     writer = RunWriter.create(path, name="Synthetic", kind="prism", identity=identity)
@@ -61,14 +68,44 @@ def write_synthetic_run(
     for shard, start in enumerate(range(0, n_tokens, shard_tokens)):
         own = slice(start, start + shard_tokens)
         rows = _write_shard(writer, shard, document_of[own], position_of[own], active_of)
-        tally.add(rows[2], rows[3], domain_of[rows[0]])
+        tally.add(rows[2], rows[3], documents["domain_code"][rows[0]])
         examples = examples or rows
     writer.write_table("documents", {k: v for k, v in documents.items() if k != "domain_code"})
-    for table, columns in prototype_tables(generator, tally, examples, n_tokens, DOMAINS).items():
+    indexed = prototype_tables(generator, tally, examples, n_tokens, DOMAINS)
+    for table, columns in indexed.items():
         writer.write_table(table, columns)
-    _write_tokenizer(path / "model")
+    studies = suppression_study_tables(generator, n_prototypes)
+    studies |= control_tables(generator, n_prototypes)
+    studies |= curvature_tables(generator, path.name, indexed["prototypes"], n_active)
+    studies |= retraining_tables(generator, list(documents["doc_id"]), DOMAINS)
+    studies |= attribution_tables(generator, DOMAINS)
+    for table, columns in studies.items():
+        writer.write_table(table, columns)
+    _write_pool(writer, *pool_tables(generator, documents, n_prototypes))
+    write_tokenizer(path / "model")
     writer.finish_stage("index", {"seconds": 0.0, "n_tokens": n_tokens, "synthetic": True})
+    _write_others(writer, identity, generator, documents)
     return path
+
+
+def _write_others(
+    writer: RunWriter,
+    identity: dict[str, object],
+    generator: np.random.Generator,
+    documents: Columns,
+) -> None:
+    """Tables of the kinds of runs that hold no prototypes: heads, and maps of models."""
+    heads = ("study", head_tables(generator, documents), study_facts())
+    for stage, tables, facts in (heads, ("embed", all_map_tables(generator), {})):
+        writer.begin_stage(stage, identity)
+        for table, columns in tables.items():
+            writer.write_table(table, columns)
+        writer.finish_stage(stage, {"seconds": 0.0, **facts})
+
+
+def _write_pool(writer: RunWriter, sequences: Columns, prototypes: Columns) -> None:
+    writer.write_shard("attribution_sequences", 0, sequences)
+    writer.write_table("attribution_prototypes", prototypes)
 
 
 def _write_shard(
@@ -171,17 +208,3 @@ def _identity(
         "tokenizer": {"fingerprint": f"{seed:016x}", "vocab_size": 257},
         "model": {"n_parameters": 0},
     }
-
-
-def _write_tokenizer(folder: Path) -> None:
-    """A tokenizer of single bytes, so that token ids have texts."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    vocabulary = {token: index for index, token in enumerate(["<|endoftext|>", *alphabet])}
-    tokenizer = Tokenizer(models.BPE(vocabulary, []))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens(["<|endoftext|>"])
-    folder.mkdir(parents=True, exist_ok=True)
-    tokenizer.save(str(folder / "tokenizer.json"))

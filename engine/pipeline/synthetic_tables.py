@@ -180,7 +180,6 @@ def prototype_tables(
             "score": np.sort(generator.gamma(3, 0.5, len(chosen)))[::-1],
             "origin": ["synthetic"] * len(chosen),
         },
-        "suppression": _suppression(generator),
     }
 
 
@@ -278,25 +277,4 @@ def _examples(generator: np.random.Generator, count: int, flat: Sequence[np.ndar
         "activation": activation[chosen],
         "window_start": start,
         "window_activations": windows,
-    }
-
-
-def _suppression(generator: np.random.Generator, count: int = 200) -> Columns:
-    conditions = ("baseline", "random", "suppressed")
-    shift = {"baseline": 0.6, "random": 0.58, "suppressed": 0.2}
-    score = [np.clip(generator.normal(shift[c], 0.2, count), 0, 1) for c in conditions]
-    ids = [generator.bytes(8).hex() for _ in range(count)]
-    total = count * len(conditions)
-    return {
-        "concept": ["NSFW"] * total,
-        "condition": np.repeat(conditions, count),
-        "generation": np.tile(np.arange(count), len(conditions)),
-        "doc_id": ids * len(conditions),
-        "seed": np.tile(np.arange(count), len(conditions)),
-        "strength": np.repeat([0.0, 1.0, 1.0], count),
-        "classifier_score": np.concatenate(score),
-        "wordlist_score": np.concatenate(score) * 0.1,
-        "perplexity": generator.gamma(9, 4, total),
-        "n_tokens": np.full(total, 60),
-        "tokens_touched": np.repeat([0, 9, 11], count),
     }

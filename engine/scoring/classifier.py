@@ -63,6 +63,7 @@ class ProfanityClassifier:
     """Probability of unwanted content in [0, 1] by alt-profanity-check; safe across threads."""
 
     name = "classifier"
+    meaning = "Probability of unwanted content by alt-profanity-check"
 
     def __init__(self) -> None:
         check_files(package_folder())

@@ -23,6 +23,7 @@ class WordList:
     """Share of a text's words that stand on the list, in [0, 1]."""
 
     name = "wordlist"
+    meaning = "Share of words on a published list"
 
     def __init__(self, entries: Iterable[str]) -> None:
         """Take entries of one or more words; an entry without a letter is left out.

@@ -1,11 +1,13 @@
 """The only reader and writer of Parquet tables, run manifests and cached files."""
 
+from engine.store.arrays import ArrayFiles, ArraySpec, open_array
 from engine.store.checking import check_run
 from engine.store.files import (
     atomic_file,
     atomic_folder,
     read_json,
     remove_leftovers,
+    write_array_atomic,
     write_bytes_atomic,
     write_json_atomic,
 )
@@ -33,6 +35,8 @@ from engine.store.writer import RunWriter
 
 
 __all__ = [
+    "ArrayFiles",
+    "ArraySpec",
     "BrokenRun",
     "Frame",
     "Run",
@@ -43,6 +47,7 @@ __all__ = [
     "iter_foreign_column",
     "list_broken",
     "list_runs",
+    "open_array",
     "open_named_run",
     "open_run",
     "parquet_bytes",
@@ -55,6 +60,7 @@ __all__ = [
     "resolve_run",
     "stored_manifest",
     "valid_name",
+    "write_array_atomic",
     "write_bytes_atomic",
     "write_json_atomic",
     "write_parquet",

@@ -30,7 +30,7 @@ def check_run(run: Run, *, deep: bool = True) -> list[str]:
     Returns:
         Problems, one sentence each; an empty list means the run is whole.
     """
-    problems = list(_draft_problems(run))
+    problems = [*_draft_problems(run), *_array_problems(run, deep=deep)]
     for table, entry in run.tables.items():
         if table not in TABLES:
             problems.append(f"The manifest names a table {table} that the contract does not have.")
@@ -52,6 +52,24 @@ def _draft_problems(run: Run) -> Iterator[str]:
     for stage, entry in stages.items():
         if "finished" not in entry:
             yield f"Stage {stage} is unfinished; `{run.command_of_stage(stage)}` resumes it."
+
+
+def _array_problems(run: Run, *, deep: bool) -> Iterator[str]:
+    for entry in run.arrays.values():
+        hint = f"Make it again with `{run.command_of_stage(entry['stage'])}`."
+        for file in entry["files"]:
+            try:
+                path = run.inside(file["path"])
+            except CacheStale as error:
+                yield str(error)
+                continue
+            size = path.stat().st_size if path.is_file() else None
+            if size is None:
+                yield f"{file['path']} is missing. {hint}"
+            elif size != file["bytes"]:
+                yield f"{file['path']} has {size} bytes instead of {file['bytes']}. {hint}"
+            elif deep and file_sha256(path) != file["sha256"]:
+                yield f"{file['path']} is not the file that was written: its hash differs. {hint}"
 
 
 def _table_problems(
@@ -118,7 +136,7 @@ def _repeats_key(run: Run, spec: TableSpec) -> bool:
 def _reference_problems(run: Run) -> Iterator[str]:
     for table in run.tables:
         for column in TABLES[table].columns:
-            target = _REFERENCES.get(column.name)
+            target = None if pa.types.is_string(column.type) else _REFERENCES.get(column.name)
             if target is None or target == table or not run.has(target):
                 continue
             largest = query(run, f'SELECT max("{column.name}") AS largest FROM {table}')

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
 
+import numpy as np
 from safetensors import SafetensorError
 
 from engine.errors import CacheMissing, CacheStale, StorageError
@@ -47,7 +48,7 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
         temporary.replace(path)
         _sync_folder(path.parent)
     except OSError as error:
-        raise _storage_error(path, error) from error
+        raise storage_error(path, error) from error
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -73,7 +74,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
             temporary.rename(path)
         _sync_folder(path.parent)
     except OSError as error:
-        raise _storage_error(path, error) from error
+        raise storage_error(path, error) from error
     except SafetensorError as error:
         if NO_SPACE not in str(error):
             raise
@@ -135,6 +136,12 @@ def write_json_atomic(path: Path, value: Any) -> None:
     write_bytes_atomic(path, (text + "\n").encode())
 
 
+def write_array_atomic(path: Path, array: np.ndarray) -> None:
+    """Write an array of numbers as .npy."""
+    with atomic_file(path) as file:
+        np.save(file, array, allow_pickle=False)
+
+
 def read_json(path: Path) -> Any:
     """Read a JSON file.
 
@@ -175,7 +182,8 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _storage_error(path: Path, error: OSError) -> StorageError:
+def storage_error(path: Path, error: OSError) -> StorageError:
+    """What a failed write means, in a sentence."""
     if error.errno in _FULL:
         return _disk_full(path)
     reason = error.strerror or str(error)

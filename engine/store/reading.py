@@ -41,6 +41,8 @@ def read_table(
 ) -> pd.DataFrame:
     """Rows of a table that match, read without loading the rest of it.
 
+    Empty values come back as NaN, also inside a list of numbers.
+
     Args:
         run: An opened run.
         table: Table of `engine.schema`.
@@ -95,7 +97,7 @@ def _run_sql(run: Run, sql: str, parameters: list[Any], views: Iterable[str] = (
     try:
         for view in views:
             cursor.execute(view)
-        return cursor.execute(sql, [_plain(value) for value in parameters]).df()
+        return _unmasked(cursor.execute(sql, [_plain(value) for value in parameters]).df())
     except (duckdb.IOException, duckdb.InvalidInputException) as error:
         raise CacheStale(
             f"A table of run {run.name} could not be read; `headwater check --run {run.name}` "
@@ -103,6 +105,16 @@ def _run_sql(run: Run, sql: str, parameters: list[Any], views: Iterable[str] = (
         ) from error
     finally:
         cursor.close()
+
+
+def _unmasked(frame: pd.DataFrame) -> pd.DataFrame:
+    """Empty numbers inside lists as NaN: DuckDB masks them, and `np.stack` would read them as 0."""
+    for name, values in frame.items():
+        if len(values) and isinstance(values.iloc[0], np.ndarray):
+            masked = values.map(lambda value: isinstance(value, np.ma.MaskedArray))
+            filled = [np.ma.filled(value.astype(float), np.nan) for value in values[masked]]
+            frame.loc[masked, name] = pd.Series(filled, index=frame.index[masked], dtype=object)
+    return frame
 
 
 def _source(run: Run, table: str, where: Mapping[str, Any] | None = None) -> str:

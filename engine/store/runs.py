@@ -9,6 +9,7 @@ from engine.config import assets_root, cache_root
 from engine.errors import CacheMissing, CacheStale, ConfigError, EngineError, SchemaMismatch
 from engine.provenance import fingerprint
 from engine.schema import SCHEMA_VERSION, TABLES
+from engine.store.commands import ABOUT, PREFIXES, command_of, command_of_stage, first_stage
 from engine.store.files import read_json
 
 
@@ -16,13 +17,10 @@ MANIFEST = "run.json"
 DRAFT = "run.partial.json"
 """What an unfinished stage has written so far; readers never look at it."""
 
-RESERVED = ("corpus", "packages", "models")
+RESERVED = ("corpus", "packages", "models", "attribution", "control", "retraining")
 """Folders of the cache that hold no run."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_TRAIN_TABLES = ("training_log", "evaluations", "validation_loss")
-_STUDIES = ("coverage", "suppression", "tradeoff")
-"""Stages, each with one table of its name, that measure a finished run."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +33,18 @@ class Run:
 
     @property
     def kind(self) -> str:
-        """prism, dense or retrofit."""
+        """prism, dense, retrofit, heads or models."""
         return self.manifest["kind"]
 
     @property
     def tables(self) -> dict[str, dict[str, Any]]:
         """Rows and files of each table by name."""
         return self.manifest["tables"]
+
+    @property
+    def arrays(self) -> dict[str, dict[str, Any]]:
+        """Stage and files of each group of numeric arrays by name."""
+        return self.manifest.get("arrays", {})
 
     @property
     def stamp(self) -> str:
@@ -68,12 +71,10 @@ class Run:
         if table not in TABLES:
             raise ConfigError(f"There is no table called {table!r}; there are {', '.join(TABLES)}.")
         if not self.has(table):
-            raise CacheMissing(
-                f"Run {self.name} has no table {table}; make it with `{self.command_for(table)}`."
-            )
-        return [self._inside(entry["path"]) for entry in self.tables[table]["files"]]
+            raise CacheMissing(self._why_no(table))
+        return [self.inside(entry["path"]) for entry in self.tables[table]["files"]]
 
-    def _inside(self, name: str) -> Path:
+    def inside(self, name: str) -> Path:
         """A file of the manifest, which may not lie outside the run's folder."""
         if Path(name).is_absolute() or ".." in Path(name).parts:
             raise CacheStale(
@@ -81,19 +82,21 @@ class Run:
             )
         return self.path / name
 
+    def _why_no(self, table: str) -> str:
+        if self.kind in ABOUT and not table.startswith(PREFIXES[self.kind]):
+            return (
+                f"Run {self.name} is about {ABOUT[self.kind]} and has no table {table}: it holds "
+                "no prototypes. Choose another run; `headwater info --all` lists them."
+            )
+        return f"Run {self.name} has no table {table}; make it with `{self.command_for(table)}`."
+
     def command_for(self, table: str) -> str:
         """The command that makes a table of this run."""
-        if table in _STUDIES:
-            return self.command_of_stage(table)
-        return self.command_of_stage("train" if table in _TRAIN_TABLES else "index")
+        return command_of(self.kind, table, self.name)
 
     def command_of_stage(self, stage: str) -> str:
         """The command that runs, or resumes, a stage of this run."""
-        if stage in _STUDIES:
-            return f"headwater study {stage} --run {self.name}"
-        commands = {"train": _first_stage(self.kind), "scan": "index"}
-        command = commands.get(stage, stage)
-        return f"headwater {command} --run {self.name}"
+        return command_of_stage(self.kind, stage, self.name)
 
 
 @dataclass(frozen=True)
@@ -240,7 +243,7 @@ def _load(path: Path) -> Run:
         )
     version = manifest.get("schema_version")
     if version != SCHEMA_VERSION:
-        stage = _first_stage(manifest["kind"])
+        stage = first_stage(manifest["kind"])
         raise SchemaMismatch(
             f"Run {path.name} was written under schema version {version}, and this engine reads "
             f"{SCHEMA_VERSION}. Rebuild it: remove {path}, then "
@@ -250,7 +253,7 @@ def _load(path: Path) -> Run:
     if flaw:
         raise CacheStale(
             f"{path / MANIFEST} is damaged: {flaw}. Copy the run again, or remove the folder "
-            f"{path} and run `headwater {_first_stage(manifest['kind'])} --run {path.name}`."
+            f"{path} and run `headwater {first_stage(manifest['kind'])} --run {path.name}`."
         )
     return Run(path.name, path, manifest)
 
@@ -265,6 +268,9 @@ def _flaw(manifest: dict[str, Any]) -> str:
     wrong = [name for name in optional if not isinstance(manifest.get(name, {}), dict)]
     if wrong:
         return f"its `{wrong[0]}` is no object"
+    groups = manifest.get("arrays", {})
+    if not (_maps_to_objects(groups) and all(map(_is_sound_group, groups.values()))):
+        return "its `arrays` do not list files"
     tables = manifest["tables"]
     unsound = [name for name, facts in tables.items() if not _is_sound_table(facts)]
     return f"its table {unsound[0]!r} does not list rows and files" if unsound else ""
@@ -278,7 +284,15 @@ def _is_sound_table(facts: Any) -> bool:
     """Whether an entry of `tables` has its number of rows and name, size and digest of files."""
     if not (isinstance(facts, dict) and type(facts.get("rows")) is int):
         return False
-    files = facts.get("files")
+    return _are_sound_files(facts.get("files"))
+
+
+def _is_sound_group(entry: dict[str, Any]) -> bool:
+    """Whether an entry of `arrays` has its stage and files."""
+    return isinstance(entry.get("stage"), str) and _are_sound_files(entry.get("files"))
+
+
+def _are_sound_files(files: Any) -> bool:
     kinds = {"path": str, "bytes": int, "sha256": str}
     return isinstance(files, list) and all(
         isinstance(file, dict) and all(type(file.get(n)) is kind for n, kind in kinds.items())
@@ -304,10 +318,6 @@ def _why_not_a_run(path: Path, asked: str) -> str:
         f"There is no run {asked!r}; runs here: {names}. "
         f"`headwater demo` prepares the shipped one and `headwater train` makes a new one."
     )
-
-
-def _first_stage(kind: str) -> str:
-    return "retrofit" if kind == "retrofit" else "train"
 
 
 def _looks_like_path(text: str) -> bool:

@@ -1,6 +1,6 @@
 """Writing a run: tables and shards first, the manifest last; an interrupted stage resumes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,10 @@ from engine.schema import SCHEMA_VERSION, TABLES, TableSpec
 from engine.store.files import read_json, remove_leftovers, write_json_atomic
 from engine.store.runs import DRAFT, MANIFEST, valid_name
 from engine.store.tables import Frame, write_parquet
+
+
+_ADDED = "added"
+"""Folder of a run that holds rows added to tables that were finished."""
 
 
 class RunWriter:
@@ -113,6 +117,7 @@ class RunWriter:
         own = [n for n, t in self._draft["tables"].items() if t.get("stage") == stage]
         for table in own:
             self._withdraw(table)
+        self._withdraw_arrays(stage)
         self._draft["stages"][stage] = {"identity": mark, "started": now_iso()}
         self._save_draft()
         return False
@@ -132,6 +137,32 @@ class RunWriter:
             "rows": entry["rows"],
             "files": [entry],
         }
+        self._save_draft()
+
+    def append_rows(self, table: str, part: str, frame: Frame) -> None:
+        """Add rows to a table that is there, in a file of their own; its other files stay.
+
+        The table goes on belonging to the stage that wrote it. Rows whose key is there already
+        must not be added; `check_run` finds them.
+
+        Args:
+            table: The table.
+            part: Names the file; a file of that name is replaced.
+            frame: The rows.
+
+        Raises:
+            CacheMissing: The run does not hold the table.
+            SchemaMismatch: The frame breaks the contract; nothing is written.
+            StorageError: The disk is full or closed to us; nothing is written.
+        """
+        spec = _spec(table, sharded=False)
+        known = self._draft["tables"].get(table)
+        if known is None:
+            raise CacheMissing(f"Run {self.path.name} has no table {table} to add rows to.")
+        entry = self._write(f"{_ADDED}/{part}/{table}.parquet", frame, spec)
+        files = [f for f in known["files"] if f["path"] != entry["path"]] + [entry]
+        rows = sum(file["rows"] for file in files)
+        self._draft["tables"][table] = {**known, "rows": rows, "files": files}
         self._save_draft()
 
     def write_shard(self, table: str, index: int, frame: Frame) -> None:
@@ -160,9 +191,29 @@ class RunWriter:
         path = self.path / name
         return entry is not None and path.is_file() and path.stat().st_size == entry["bytes"]
 
+    def array_folder(self, group: str) -> Path:
+        """Folder in which the stage fills the array files of a group."""
+        return self.path / group
+
+    def register_arrays(self, group: str, names: Iterable[str]) -> None:
+        """Name the finished array files of a group, published with the stage."""
+        entries = []
+        for name in names:
+            path = self.array_folder(group) / f"{name}.npy"
+            entries.append(
+                {
+                    "path": path.relative_to(self.path).as_posix(),
+                    "bytes": path.stat().st_size,
+                    "sha256": file_sha256(path),
+                }
+            )
+        arrays = self._draft.setdefault("arrays", {})
+        arrays[group] = {"stage": self._stage, "files": sorted(entries, key=lambda e: e["path"])}
+        self._save_draft()
+
     def update(self, key: str, value: Any) -> None:
         """Set a top-level value of the manifest, published with the next finished stage."""
-        if key in ("tables", "stages", "schema_version", "identity"):
+        if key in ("tables", "arrays", "stages", "schema_version", "identity"):
             raise ConfigError(f"{key} of a manifest is written by the store alone.")
         self._draft[key] = value
         self._save_draft()
@@ -186,12 +237,13 @@ class RunWriter:
         self._remove_orphans()
 
     def _remove_orphans(self) -> None:
-        """Remove shards that an earlier call of other settings wrote and no table names."""
+        """Remove shards and added rows that an earlier call wrote and no table names."""
         tables = self._draft["tables"].values()
         named = {file["path"] for table in tables for file in table["files"]}
-        for path in self.path.glob("*/part-*.parquet"):
-            if path.relative_to(self.path).as_posix() not in named:
-                path.unlink(missing_ok=True)
+        for pattern in ("*/part-*.parquet", f"{_ADDED}/*/*.parquet"):
+            for path in self.path.glob(pattern):
+                if path.relative_to(self.path).as_posix() not in named:
+                    path.unlink(missing_ok=True)
 
     def _write(self, name: str, frame: Frame, spec: TableSpec) -> dict[str, Any]:
         path = self.path / name
@@ -208,8 +260,26 @@ class RunWriter:
         if published["tables"].pop(table, None) is not None:
             write_json_atomic(self.path / MANIFEST, published)
 
+    def _withdraw_arrays(self, stage: str) -> None:
+        """Forget a stage's array files, in the published manifest too, before they are replaced."""
+        _drop_arrays(self._draft, stage)
+        if not (self.path / MANIFEST).is_file():
+            return
+        published = read_json(self.path / MANIFEST)
+        if _drop_arrays(published, stage):
+            write_json_atomic(self.path / MANIFEST, published)
+
     def _save_draft(self) -> None:
         write_json_atomic(self.path / DRAFT, self._draft)
+
+
+def _drop_arrays(manifest: dict[str, Any], stage: str) -> bool:
+    """Take a stage's groups of arrays out of a manifest; whether there were any."""
+    groups = manifest.get("arrays", {})
+    own = [name for name, entry in groups.items() if entry["stage"] == stage]
+    for name in own:
+        del groups[name]
+    return bool(own)
 
 
 def _spec(table: str, *, sharded: bool) -> TableSpec:

@@ -3,40 +3,19 @@
 Needs an installed Chromium (`HEADWATER_CHROMIUM` names another); without one the tests are skipped.
 """
 
-import os
 import re
-import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+
+from tests.browser.serving import PATIENCE, launched, served, settle
 
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[2]
 PROMPT = "the dog sleeps by the river"
 ON = re.compile("[?&]on=")
 """A link in which members of the set are switched on again."""
-PATIENCE = 120_000
-"""Milliseconds a step may take on a busy machine."""
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
-
-
-def chromium() -> str:
-    """Path of the browser, or a skip."""
-    found = os.environ.get("HEADWATER_CHROMIUM") or shutil.which("chromium")
-    if not found:
-        pytest.skip("no Chromium on this machine")
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -47,48 +26,15 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     house = tmp_path_factory.mktemp("house")
     (house / "assets").mkdir()
     save_run(house / "cache" / "tiny")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    command = [
-        sys.executable, "-m", "streamlit", "run", str(ROOT / "dashboard" / "app.py"),
-        "--server.port", str(port), "--server.headless", "true", "--server.fileWatcherType", "none",
-    ]  # fmt: skip
-    folders = {f"HEADWATER_{n.upper()}": str(house / n) for n in ("cache", "assets")}
-    server = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=os.environ | folders,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.STDOUT,
-    )
-    try:
-        _wait(f"http://localhost:{port}/_stcore/health")
-        yield f"http://localhost:{port}"
-    finally:
-        server.terminate()
-        server.wait(timeout=30)
-
-
-def _wait(url: str) -> None:
-    for _ in range(240):
-        try:
-            with urllib.request.urlopen(url, timeout=2):
-                return
-        except OSError:
-            time.sleep(0.5)
-    pytest.fail("the dashboard did not start")
+    with served(house) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[object]:
     """One Chromium; each reader gets a context of their own."""
-    playwright = pytest.importorskip("playwright.sync_api")
-    executable = chromium()
-    with playwright.sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=executable, args=FLAGS)
+    with launched() as running:
         yield running
-        running.close()
 
 
 def reader(browser, url: str):
@@ -100,12 +46,6 @@ def reader(browser, url: str):
     page.locator(".js-plotly-plot").first.wait_for()
     settle(page)
     return page
-
-
-def settle(page) -> None:
-    """Wait until the script has come to rest."""
-    page.wait_for_timeout(400)
-    page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
 
 
 def drawn(page) -> list[float]:
@@ -135,6 +75,7 @@ def test_a_reader_types_clicks_a_slice_and_switches_it_off(browser, address: str
     page.wait_for_url(re.compile(rf"suppression.*set={chosen}"))
     page.locator(f".st-key-off_{chosen} label").wait_for()
     settle(page)
+    assert page.get_by_role("textbox", name="Prompt").input_value() == PROMPT
     off = drawn(page)
     page.locator(f".st-key-off_{chosen} label").click()
     page.wait_for_url(re.compile(rf"[?&]on={chosen}"))

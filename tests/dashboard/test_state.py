@@ -36,7 +36,7 @@ def test_a_bomb_unpacks_no_further_than_the_largest_id():
     assert len(state.decode_ids(bomb)) <= state.MAX_ID
 
 
-@pytest.mark.parametrize("custom", [7, [7, "label"], (7,), 7.0])
+@pytest.mark.parametrize("custom", [7, [7, "label"], (7,), 7.0, {"0": 7, "1": 0.5}])
 def test_both_forms_of_a_selection_give_the_ids(custom: object):
     """The browser sends objects, tests and session state plain dictionaries."""
     point = {"customdata": custom, "point_index": 99}

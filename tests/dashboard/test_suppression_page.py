@@ -142,3 +142,23 @@ def test_a_run_without_a_model_says_so(synthetic_run: Path):
     app = open_page("suppression")
     assert not app.exception
     assert "holds no model" in words(app)
+
+
+@pytest.mark.parametrize(("name", "value"), [("strength", "7"), ("strength", "nan"), ("seed", "x")])
+def test_a_number_out_of_range_in_the_link_is_said_in_one_sentence(
+    name: str, value: str, live_run: Path
+):
+    """A reader who was sent a broken link learns that the page shows its defaults instead."""
+    assert live_run.is_dir()
+    app = open_page("suppression", prompt=PROMPT, tokens="8", **{name: value})
+    assert not app.exception
+    assert [w.value for w in app.warning if f"The link's {name} is “{value}”" in w.value]
+    assert app.slider(key="strength").value == 1.0
+
+
+def test_a_strength_in_range_is_taken_without_a_word(live_run: Path):
+    """The check refuses nothing that the slider takes."""
+    assert live_run.is_dir()
+    app = open_page("suppression", prompt=PROMPT, tokens="8", strength="0.35")
+    assert app.slider(key="strength").value == pytest.approx(0.35)
+    assert not app.warning

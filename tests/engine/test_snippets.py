@@ -1,5 +1,6 @@
 """Training text around a token, as pages show it."""
 
+import json
 import subprocess
 import sys
 
@@ -107,3 +108,20 @@ def test_reading_snippets_needs_no_torch() -> None:
         "sys.exit(bool({'torch', 'transformers', 'datasets'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_questions_are_found_by_the_id_of_the_tables(tmp_path) -> None:
+    """A table names a question by a hash; its text is read again from where it came."""
+    from engine.questions import read_set
+    from engine.snippets import questions_by_id
+
+    path = tmp_path / "own.jsonl"
+    rows = [
+        {"question": "Two and two?", "options": ["three", "four", "five"], "answer": "four"},
+        {"question": "Two and three?", "options": ["four", "five"], "answer": "five"},
+    ]
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+    found = questions_by_id(str(path))
+    assert list(found) == [q.id for q in read_set(str(path))]
+    assert [q.question for q in found.values()] == ["Two and two?", "Two and three?"]
+    assert next(iter(found.values())).options == ("three", "four", "five")

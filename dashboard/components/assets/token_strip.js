@@ -128,6 +128,7 @@ export default function (component) {
       const element = add(box, "span", classes.join(" "));
       write(element, cell.text, data.glyphs, data.fold === 0);
       element.style.backgroundColor = shade(cell.value, data, mode);
+      if (strip.spaced && cell.text !== "\n") box.appendChild(document.createTextNode(" "));
       hover(element, cell);
       if (data.selectable) {
         element.tabIndex = 0;

@@ -4,17 +4,15 @@ Nothing is sent anywhere unless an address is named. What comes back is text fro
 shortened, stripped of control characters and used as text alone.
 """
 
-import json
 import logging
-import urllib.request
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from engine.corpus.documents import Progress, no_progress
-from engine.errors import ConfigError, EngineError
+from engine.endpoint import Endpoint, EndpointError
 from engine.prism.labels.label import Label
 from engine.prism.labels.predicates import balanced_accuracy
 
@@ -22,7 +20,6 @@ from engine.prism.labels.predicates import balanced_accuracy
 logger = logging.getLogger(__name__)
 
 FAILED_CATEGORY, FAILED_ROLE = "Unlabelled", "label failed"
-LONGEST_ANSWER = 100_000
 LONGEST_CATEGORY, LONGEST_ROLE = 40, 120
 GIVE_UP_AFTER = 3
 """Consecutive failures after which the endpoint is not asked again."""
@@ -36,59 +33,6 @@ _TEST_PROMPT = (
     "A unit of a language model is described as: %s. In which of the numbered snippets is it "
     'active at the token between ⟦ and ⟧? Answer as JSON: {"active": [numbers]}.'
 )
-
-
-class EndpointError(EngineError):
-    """The endpoint cannot be reached or answers something that cannot be used."""
-
-
-@dataclass(frozen=True)
-class Endpoint:
-    """Where to ask."""
-
-    url: str
-    """Base address, to which `/chat/completions` is added; http or https."""
-    model: str
-    """Name of the model there."""
-    key: str | None = field(default=None, repr=False)
-    """Bearer token, if one is needed."""
-    timeout: float = 60.0
-    """Seconds to wait for an answer."""
-
-    def __post_init__(self) -> None:
-        if not self.url.startswith(("http://", "https://")):
-            raise ConfigError(f"The endpoint {self.url!r} must start with http:// or https://.")
-
-    def ask(self, prompt: str, text: str) -> dict[str, Any]:
-        """One question; the JSON object in the answer.
-
-        Raises:
-            EndpointError: No answer, or none that holds a JSON object.
-        """
-        messages = [{"role": "system", "content": prompt}, {"role": "user", "content": text}]
-        body = {"model": self.model, "messages": messages, "temperature": 0}
-        headers = {"Content-Type": "application/json"}
-        if self.key:
-            headers["Authorization"] = f"Bearer {self.key}"
-        request = urllib.request.Request(
-            f"{self.url.rstrip('/')}/chat/completions", json.dumps(body).encode(), headers
-        )
-        try:
-            with urllib.request.urlopen(request, timeout=self.timeout) as answer:
-                content = json.loads(answer.read(LONGEST_ANSWER))
-            return _object_in(content["choices"][0]["message"]["content"])
-        except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
-            raise EndpointError(
-                f"The endpoint {self.url} gave no usable answer: {error}"
-            ) from error
-
-
-def _object_in(text: str) -> dict[str, Any]:
-    """The JSON object in a text that may have words or a fence around it."""
-    found = json.loads(text[text.index("{") : text.rindex("}") + 1])
-    if not isinstance(found, dict):
-        raise TypeError("not a JSON object")
-    return found
 
 
 @dataclass(frozen=True)

@@ -125,3 +125,16 @@ def test_a_split_without_documents_is_refused(shards) -> None:
     """An unknown split must not give an empty mixture."""
     with pytest.raises(CorpusError, match="no test documents"):
         stream(shards, split="test")
+
+
+def test_the_source_of_a_row_is_where_its_first_token_stands(shards) -> None:
+    """A sample is linked to its document by this alone."""
+    one = stream(shards)
+    frame = shards.corpus.documents.set_index("document")
+    for step in (0, 5):
+        for place, row in enumerate(one.batch(step)):
+            domain, document, position = one.source(step * 7 + place)
+            run = shards.run(document)[position : position + 32]
+            assert np.array_equal(run, row[: len(run)])
+            assert frame.loc[document, "domain"] == domain
+            assert frame.loc[document, "split"] == "train"

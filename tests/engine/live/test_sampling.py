@@ -66,3 +66,18 @@ def test_restriction_keeps_the_nucleus_and_the_top_k(sampler: Sampler, kept: lis
     """Probabilities 0.5, 0.25, 0.15, 0.1."""
     scores = torch.tensor([[0.5, 0.25, 0.15, 0.1]]).log().double()
     assert restrict(scores, sampler)[0].isfinite().nonzero()[:, 0].tolist() == kept
+
+
+@pytest.mark.parametrize("sharpness", [0.1, 3.0])
+def test_a_nucleus_larger_than_the_sorted_head_is_found_whole(
+    sharpness: float, monkeypatch: pytest.MonkeyPatch
+):
+    """Sorting the likeliest tokens first is a matter of speed: a full sort says the same."""
+    monkeypatch.setattr("engine.live.sampling._HEAD", 7)
+    generator = torch.Generator().manual_seed(5)
+    scores = torch.randn(11, 31, generator=generator, dtype=torch.float64) * sharpness
+    kept = restrict(scores, Sampler(top_p=0.9)).isfinite()
+    for row, marked in zip(scores.softmax(-1), kept, strict=True):
+        order = row.argsort(descending=True)
+        n = int((row[order].cumsum(0) - row[order] < 0.9).sum())
+        assert set(order[:n].tolist()) == set(marked.nonzero()[:, 0].tolist())

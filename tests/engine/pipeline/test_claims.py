@@ -124,7 +124,6 @@ def test_every_claim_that_a_run_can_answer_is_computed_from_its_tables(tmp_path)
     definitions = [*claims_prism.DEFINITIONS, *claims_suppression.DEFINITIONS]
     rows = {row.id: row for row in compute_claims(definitions, tmp_path)}
     expected = [d.id for d in definitions if d.evidence.startswith("assets/demo")]
-    expected.remove("prism.recitation")  # from a real study's facts alone
     assert [name for name in expected if rows[name].value is None] == []
     assert all(rows[name].setting for name in expected)
     assert all(rows[d.id].holds == NOT_MEASURED for d in definitions if d.id not in expected)

@@ -6,12 +6,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from engine.errors import ConfigError
+from engine.endpoint import Endpoint
 from engine.prism.labels.endpoint import (
     FAILED_ROLE,
     GIVE_UP_AFTER,
-    Endpoint,
-    EndpointError,
     Snippets,
     label_by_endpoint,
 )
@@ -76,20 +74,3 @@ def test_a_broken_endpoint_is_given_up_and_leaves_no_number(server):
     assert {label.role for label in labels} == {FAILED_ROLE}
     assert {label.score for label in labels} == {None}
     assert len(Answers.asked) == GIVE_UP_AFTER
-
-
-def test_a_closed_port_is_one_plain_sentence():
-    """No traceback for an address nobody listens at."""
-    with pytest.raises(EndpointError, match="gave no usable answer"):
-        Endpoint("http://127.0.0.1:9/v1", "m", timeout=2).ask("a", "b")
-
-
-def test_an_address_must_be_http():
-    """Files and other schemes are not asked."""
-    with pytest.raises(ConfigError, match="must start with http"):
-        Endpoint("file:///etc/passwd", "m")
-
-
-def test_the_key_is_not_shown():
-    """Logs print objects."""
-    assert "secret" not in repr(Endpoint("http://x", "m", key="secret"))

@@ -151,6 +151,18 @@ def test_a_file_of_another_table_is_refused(synthetic_run: Path):
         store.read_table(run, "prototypes")
 
 
+def test_an_empty_number_inside_a_list_is_no_zero(tmp_path: Path):
+    """A score that is missing must not read as one that says nothing."""
+    writer = store.RunWriter.create(tmp_path / "heads", name="heads", kind="heads", identity={})
+    writer.begin_stage("influence", {})
+    lists = [np.array([2.0, np.nan]), np.array([np.nan, -3.0]), np.array([5.0, 7.0])]
+    key = {"seed": 0, "unit": "induction", "step": [11, 12, 13], "row": 0}
+    writer.write_table("head_influence", pd.DataFrame({**key, "influence": lists}))
+    writer.finish_stage("influence", {})
+    found = store.read_table(store.open_run(tmp_path / "heads"), "head_influence")["influence"]
+    np.testing.assert_array_equal(np.stack(found.to_list()), np.stack(lists))
+
+
 def test_a_folder_with_pattern_characters_in_its_name_reads_its_own_files(
     synthetic_path: Path, tmp_path: Path
 ):

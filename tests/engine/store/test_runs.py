@@ -161,3 +161,36 @@ def test_other_folders_of_the_cache_are_not_listed(synthetic_run: Path):
 def _edit_manifest(path: Path, **values: object) -> None:
     manifest = json.loads((path / "run.json").read_text())
     (path / "run.json").write_text(json.dumps(manifest | values))
+
+
+@pytest.mark.parametrize(
+    ("table", "command"),
+    [
+        ("prototypes", "headwater index --run synthetic"),
+        ("attribution_sequences", "headwater attribution-index --run synthetic"),
+        ("attribution_agreement", "headwater study attribution --run synthetic"),
+        ("attribution_costs", "headwater study attribution --run synthetic"),
+        ("attribution_validity", "headwater retrain-check --run synthetic"),
+        ("coverage", "headwater study coverage --run synthetic"),
+        ("head_scores", "headwater heads study --run synthetic"),
+        ("head_mixtures", "headwater heads mixtures --run synthetic"),
+    ],
+)
+def test_a_missing_table_names_the_command_that_makes_it(
+    synthetic_run: Path, table: str, command: str
+):
+    """Pages show this command; it must be one that exists and makes the table."""
+    run = store.open_run(synthetic_run)
+    assert run.command_for(table).replace("Synthetic", "synthetic") == command
+
+
+def test_a_run_of_heads_says_that_it_has_no_prototypes(synthetic_run: Path):
+    """No command could make them of it."""
+    manifest = json.loads((synthetic_run / "run.json").read_text())
+    del manifest["tables"]["prototypes"], manifest["tables"]["head_scores"]
+    (synthetic_run / "run.json").write_text(json.dumps({**manifest, "kind": "heads"}))
+    run = store.open_run(synthetic_run)
+    with pytest.raises(CacheMissing, match="holds no prototypes"):
+        run.files("prototypes")
+    with pytest.raises(CacheMissing, match="headwater heads study --run synthetic"):
+        run.files("head_scores")
