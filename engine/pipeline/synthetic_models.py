@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from engine.pipeline.synthetic_tables import Columns
 
@@ -134,7 +134,7 @@ def _catalogue(generator: np.random.Generator, shape: SyntheticMap) -> Columns:
     failed = dict.fromkeys(rows[0], 0) | {"homogeneity": None, "accuracy": None, "two_parts": False}
     failed |= {"model": FAILED, "place": "models/broken", "status": "failed", "dtype": ""}
     failed |= {"reason": "Its folder holds no weights.", "architecture": "", "hook": ""}
-    return pd.DataFrame([*rows, failed]).to_dict("list")
+    return _columns([*rows, failed])
 
 
 def _embeddings(shape: SyntheticMap) -> Columns:
@@ -194,9 +194,14 @@ def _cards(shape: SyntheticMap) -> Columns:
     ]
     broken = rows[0] | {"model": FAILED, "place": "models/broken", "roots": [], "groups": []}
     broken |= {"relation": "finetune", "parents": ["root-0"]}
-    return pd.DataFrame([*rows, broken]).to_dict("list")
+    return _columns([*rows, broken])
 
 
 def _answers(generator: np.random.Generator, shape: SyntheticMap) -> Columns:
     right = generator.random((len(shape.names), shape.n_questions)) < 0.5
     return {"model": shape.names, "correct": list(right)}
+
+
+def _columns(rows: list[dict[str, Any]]) -> Columns:
+    """Rows as columns."""
+    return {name: [row[name] for row in rows] for name in rows[0]}
