@@ -28,7 +28,7 @@ from engine.pipeline.models_tables import catalogue_row
 from engine.provenance import fingerprint
 from engine.schema.model_atlas_tables import MODEL_LAYOUTS
 from engine.schema.model_lineage_tables import MODEL_CARDS
-from engine.schema.model_tables import MODEL_CATALOGUE
+from engine.schema.model_tables import MODEL_CATALOGUE, MODEL_EMBEDDINGS
 from engine.store import Run, RunWriter, open_run, read_table
 
 
@@ -144,13 +144,20 @@ def _own_frames(adding: Adding, run: Run) -> dict[str, pd.DataFrame]:
     assert facts is not None
     frames = read_tables(adding.folder)
     row = catalogue_row(facts, len(adding.job.probes))
-    vectors = frames["model_embeddings"]
+    vectors = _of_known_variants(frames[MODEL_EMBEDDINGS.name], run)
+    frames[MODEL_EMBEDDINGS.name] = vectors
     own = dict(zip(vectors["variant"], vectors["vector"], strict=True))
     frames[MODEL_CATALOGUE.name] = pd.DataFrame([row])
     frames[MODEL_CARDS.name] = pd.DataFrame([_card(row)])
     if run.has(MODEL_LAYOUTS.name):
         frames[MODEL_LAYOUTS.name] = _places(run, adding.entry.name, own)
     return frames
+
+
+def _of_known_variants(vectors: pd.DataFrame, run: Run) -> pd.DataFrame:
+    """Its embeddings of the variants that the map's other models have; this engine may know more."""
+    known = read_table(run, MODEL_EMBEDDINGS.name, columns=["variant"])["variant"].unique()
+    return vectors[vectors["variant"].isin(known)].reset_index(drop=True)
 
 
 def _card(row: dict[str, Any]) -> dict[str, Any]:

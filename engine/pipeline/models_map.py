@@ -51,8 +51,10 @@ def embeddings(run: Run, variant: str) -> tuple[list[str], Float[np.ndarray, "mo
 
 
 def variants_of(run: Run) -> list[str]:
-    """Ways of embedding that a run holds, by name."""
-    return sorted(read_table(run, "model_embeddings", columns=["variant"])["variant"].unique())
+    """Ways of embedding that a run holds of every embedded model, by name."""
+    rows = read_table(run, "model_embeddings", columns=["model", "variant"])
+    counts = rows["variant"].value_counts()
+    return sorted(str(name) for name in counts.index[counts == rows["model"].nunique()])
 
 
 def write_layouts(

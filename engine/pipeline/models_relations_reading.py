@@ -30,7 +30,7 @@ class MapData:
     names: tuple[str, ...]
     """Embedded models that have a card."""
     vectors: dict[str, Float[np.ndarray, "models dimensions"]]
-    """Embeddings by variant."""
+    """Embeddings by variant, of the variants that all of them have."""
 
     @cached_property
     def probes(self) -> ProbeSet:
@@ -116,6 +116,7 @@ def open_map_data(run_name: str | Path) -> MapData:
     stacked = {
         variant: np.stack([own[name] for name in names]).astype(np.float64)
         for variant, own in vectors.items()
+        if own.keys() >= set(names)
     }
     return MapData(run, lineage, names, stacked)
 

@@ -6,6 +6,7 @@ import shutil
 import pandas as pd
 import pytest
 
+from engine.able.embedding import VARIANTS, EmbeddingSettings
 from engine.able.files import EMBEDDED, folder_name, read_facts
 from engine.able.model import AttributionSettings
 from engine.able.probes import probe_set
@@ -13,7 +14,8 @@ from engine.errors import CacheMissing, ConfigError, EngineError
 from engine.pipeline.models_add import add_model
 from engine.pipeline.models_catalogue import read_catalogue
 from engine.pipeline.models_embed import MODELS, EmbedStudy, embed_catalogue
-from engine.pipeline.models_map import write_layouts
+from engine.pipeline.models_map import variants_of, write_layouts
+from engine.pipeline.models_relations_reading import open_map_data
 from engine.store import RunWriter, check_run, open_run, read_table
 from tests.engine.able.tiny_causal import SHORT, save_tiny
 
@@ -190,6 +192,31 @@ def test_a_map_without_its_models_folders_can_grow(run, models):
     facts = read_facts(run / MODELS / folder_name("copy"))
     assert facts is not None
     assert facts["status"] == EMBEDDED
+
+
+def test_a_map_of_an_engine_that_knew_fewer_variants_can_grow(run, models, monkeypatch):
+    """The new model gets the variants that the others have, and the map can be read."""
+    known = set(read_table(open_run(run), "model_embeddings")["variant"])
+    newer = EmbeddingSettings(square_root=True, per_probe=True)
+    monkeypatch.setitem(VARIANTS, "newer", newer)
+    added = add_model(str(run), str(models / "copy"))
+    assert added.neighbours[0]["model"] == "llama-3"
+    rows = read_table(open_run(run), "model_embeddings", where={"model": "copy"})
+    assert set(rows["variant"]) == known
+
+
+def test_a_variant_that_one_model_alone_has_is_left_out_of_reading(run):
+    """Such rows came of an engine that knew it; those of every model are read as before."""
+    rows = read_table(open_run(run), "model_embeddings", where={"model": "llama-3"})
+    rows = rows[rows["variant"] == "able"].assign(variant="newer")
+    writer = RunWriter.resume(run)
+    writer.begin_stage("newer", {})
+    writer.append_rows("model_embeddings", "newer", rows)
+    writer.finish_stage("newer", {})
+    data = open_map_data(run)
+    assert set(data.vectors) == set(VARIANTS) == set(variants_of(open_run(run)))
+    assert {len(vectors) for vectors in data.vectors.values()} == {3}
+    write_layouts(str(run))
 
 
 @pytest.mark.parametrize(
