@@ -205,8 +205,8 @@ def test_pages_that_read_tables_never_load_torch_or_umap(synthetic_run: Path):
     script = (
         "import sys\n"
         "from streamlit.testing.v1 import AppTest\n"
-        "for page in ('overview', 'prototypes', 'control', 'emergence', 'models', 'pair',"
-        " 'routing', 'forecast', 'add', 'runs'):\n"
+        "for page in ('overview', 'prototypes', 'control', 'curvature', 'emergence',"
+        " 'models', 'pair', 'routing', 'forecast', 'add', 'runs'):\n"
         "    app = AppTest.from_string(f'from dashboard.app import main\\nmain({page!r})',"
         " default_timeout=300).run()\n"
         "    assert not app.exception, app.exception\n"
