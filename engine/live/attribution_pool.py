@@ -10,14 +10,14 @@ from torch import Tensor
 from engine.corpus.build import open_corpus
 from engine.corpus.documents import Progress, no_progress
 from engine.corpus.shards import TokenShards, tokenise_corpus
-from engine.corpus.tokenizer import load_tokenizer
+from engine.corpus.tokenizer import load_tokenizer, plain_encoder
 from engine.errors import CorpusError, PackageMissing
 from engine.influence.frame import Sequences
 from engine.influence.neighbours import States, text_states
 from engine.numerics import full_precision, unit_vectors
 from engine.prism.attribution.index import AttributionIndex
 from engine.prism.model import PrismForCausalLM
-from engine.snippets import SnippetReader, SnippetToken, tokenizer_of
+from engine.snippets import SnippetReader, SnippetToken, planted_texts, tokenizer_of
 from engine.store import Run
 
 
@@ -26,7 +26,10 @@ _BATCH = 32
 
 
 class PoolTexts:
-    """What stands behind the ids of a pool, as far as the corpus is on this machine."""
+    """What stands behind the ids of a pool, as far as the corpus is on this machine.
+
+    Texts that a study planted in its pool come from the run itself.
+    """
 
     def __init__(self, index: AttributionIndex, run: Run) -> None:
         self._index = index
@@ -53,7 +56,8 @@ class PoolTexts:
         start, n = int(row["start"]), int(row["n_tokens"])
         try:
             if self._reader is None:
-                self._reader = SnippetReader(self.corpus, tokenizer_of(self._run.model_path))
+                path, planted = tokenizer_of(self._run.model_path), planted_texts(self._run)
+                self._reader = SnippetReader(self.corpus, path, planted)
             found = self._reader.tokens(str(row["doc_id"]))[start : start + n]
         except (CorpusError, PackageMissing):
             found = []
@@ -90,18 +94,20 @@ class PoolTexts:
         lengths = ids["n_tokens"].to_numpy(np.int64)
         start = ids["start"].to_numpy(np.int64)
         tokens = np.full((len(ids), int(lengths.max()) + 1), shards.separator, np.int64)
-        document = np.empty(len(ids), np.int64)
+        document = np.full(len(ids), -1, np.int64)
+        planted = self._planted()
         for row, doc_id in enumerate(ids["doc_id"]):
             number = shards.corpus.position_of(doc_id)
-            own = None if number is None else shards.document_tokens(number)[start[row] :]
-            if number is None or own is None or len(own) < lengths[row]:
+            whole = planted.get(str(doc_id)) if number is None else shards.document_tokens(number)
+            own = None if whole is None else whole[start[row] :]
+            if own is None or len(own) < lengths[row]:
                 raise CorpusError(
                     f"Document {doc_id} of the attribution pool is not in the corpus "
                     f"{shards.corpus.name}, or is another text there; make the pool again with "
                     f"`{self._run.command_of_stage('attribution')}`."
                 )
             tokens[row, 1 : lengths[row] + 1] = own[: lengths[row]]
-            document[row] = number
+            document[row] = -1 if number is None else number
         return Sequences(
             tokens,
             np.arange(tokens.shape[1] - 1) < lengths[:, None],
@@ -110,3 +116,11 @@ class PoolTexts:
             start,
             lengths + 1,
         )
+
+    def _planted(self) -> dict[str, np.ndarray]:
+        """Token ids of the texts that are in no corpus, by document id."""
+        encoder = plain_encoder(load_tokenizer(tokenizer_of(self._run.model_path)))
+        return {
+            doc_id: np.array(encoder.encode(text, add_special_tokens=False).ids, np.int64)
+            for doc_id, text in planted_texts(self._run).items()
+        }

@@ -12,7 +12,8 @@ from engine.corpus.shards import tokenise_corpus
 from engine.corpus.tokenizer import save_tokenizer, train_tokenizer
 from engine.errors import CorpusError, PackageMissing
 from engine.live.text import Codec
-from engine.snippets import SnippetReader
+from engine.snippets import PLANTED, SnippetReader, planted_texts
+from engine.store import open_run
 
 
 @pytest.fixture
@@ -91,6 +92,20 @@ def test_an_unknown_document_names_the_command(made) -> None:
     assert not reader.has("0" * 16)
     with pytest.raises(CorpusError, match="headwater corpus build"):
         reader.document("0" * 16)
+
+
+def test_texts_planted_beside_the_corpus_are_read_like_its_own(made, synthetic_run) -> None:
+    """A study ships the facts it invented; without them its best texts would be boxes."""
+    corpus, path, _ = made
+    planted = planted_texts(open_run(synthetic_run))
+    assert set(planted.values()) >= {"Subject 0 is kept by Answer 0."}
+    reader = SnippetReader(corpus, path, planted)
+    for doc_id, text in planted.items():
+        assert reader.has(doc_id)
+        assert reader.domain(doc_id) == PLANTED
+        assert "".join(t.text for t in reader.tokens(doc_id)) == text
+    own = str(corpus.documents["doc_id"][0])
+    assert reader.document(own) == SnippetReader(corpus, path).document(own)
 
 
 def test_a_document_of_a_missing_domain_names_the_package(made) -> None:

@@ -1,6 +1,7 @@
 """Attribution of a loaded run: queries, results, details, and what cannot be asked."""
 
 import shutil
+from copy import copy
 
 import numpy as np
 import pytest
@@ -8,11 +9,13 @@ import pytest
 from engine.config import CorpusConfig
 from engine.corpus.build import build_corpus
 from engine.errors import CacheMissing, ConfigError, PromptError, UnsupportedModel
-from engine.live import AttributionQuery, LiveEngine
+from engine.live import AttributionQuery, LiveEngine, attribution_pool
 from engine.live.attribution import DEFAULT_VARIANT
+from engine.live.attribution_pool import PoolTexts
 from engine.pipeline.attribution import build_pool
 from engine.pipeline.attribution_rows import PoolSettings
 from engine.prism.attribution.scoring import score_sequences
+from engine.snippets import SnippetReader, tokenizer_of
 from engine.store import RunWriter
 from tests.assertions import assert_plain_sentence
 from tests.engine.tiny_models import CONTEXT, VOCAB, save_dense, save_prism
@@ -222,3 +225,22 @@ def test_texts_are_empty_where_the_corpus_is_not_here(house_of_run, tmp_path, mo
     overlap = engine.attribution.overlap(AttributionQuery(PROMPT), ["tfidf"])
     assert np.isnan(overlap["overlap"][0])
     assert overlap["reason"][0] != ""
+
+
+def test_a_text_that_a_study_planted_is_read_from_its_run(engine, monkeypatch):
+    """It is in no corpus; its words show, and methods that read the pool can score it."""
+    number = 3
+    row = engine.attribution.index.sequences.iloc[number]
+    before = engine.attribution.text(number)
+    words = engine.attribution.texts.rows().tokens[number]
+    text = SnippetReader(
+        engine.attribution.texts.corpus, tokenizer_of(engine.attribution.texts._run.model_path)
+    ).document(str(row["doc_id"]))
+    index = copy(engine.attribution.index)
+    ids = index.sequences["doc_id"].astype(object).copy()
+    ids.iloc[number] = "0" * 16
+    index.sequences = index.sequences.assign(doc_id=ids)
+    monkeypatch.setattr(attribution_pool, "planted_texts", lambda _run: {"0" * 16: text})
+    texts = PoolTexts(index, engine.attribution.texts._run)
+    assert "".join(token.text for token in texts.tokens(number)) == before != ""
+    assert texts.rows().tokens[number].tolist() == words.tolist()
