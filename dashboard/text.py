@@ -117,6 +117,12 @@ DOORS: tuple[tuple[str, str, str, str], ...] = (
         ":material/edit_note:",
     ),
     (
+        "attribution",
+        "Attribution: which training texts made it likelier?",
+        "Texts ranked for a prediction, both ways, with the tokens and prototypes that carry it.",
+        ":material/travel_explore:",
+    ),
+    (
         "suppression",
         "Suppression: what if it were switched off?",
         "Switch prototypes off and read the change, its side effects and a random control.",
@@ -202,7 +208,7 @@ DEAD = "Share of prototypes that no scanned held-out token activates."
 PAIR = "Mean cosine of random pairs of token states; near 1 the states have collapsed into a cone."
 LOSS = "Mean held-out cross-entropy over tokens of all domains, beside the dense twin's."
 NO_CLAIMS = "No claim has been measured yet; headwater claims --update measures them."
-OVERVIEW = "What this run holds, how good it is, and three ways in."
+OVERVIEW = "What this run holds, how good it is, and the ways in."
 OVERVIEW_HOW = """
 **Coverage** asks whether the bank is grounded in text: R̄1 looks from each prototype to its nearest
 token, R2 from each token to its nearest prototype. It can be bought by collapse, so loss against a

@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, documents, text, theme
+from dashboard import data, documents, text, text_attribution, theme
 from dashboard.components.doors import door
 from dashboard.components.facts import Fact, facts
 from dashboard.components.panel import attempt
@@ -22,6 +22,7 @@ def holds(run: store.Run) -> None:
     n_bytes = sum(d["n_bytes"] for d in domains.values())
     kept = tables.get("token_residuals", {}).get("rows")
     tokens = manifest.get("stages", {}).get("index", {}).get("tokens_scanned") or kept
+    kept_note = f"{theme.count(kept)} kept" if kept else ""
     facts(
         [
             Fact("Run", run.name, text.KINDS.get(run.kind, run.kind)),
@@ -32,23 +33,30 @@ def holds(run: store.Run) -> None:
             ),
             Fact("Documents", theme.count(n_documents or None)),
             Fact("Text", theme.bytes_text(n_bytes) if n_bytes else "–"),
-            Fact("Tokens indexed", theme.count(tokens), f"{theme.count(kept)} kept", text.KEPT),
+            Fact("Tokens indexed", theme.count(tokens), kept_note, text.KEPT),
             Fact("Made", str(manifest.get("created", ""))[:10]),
         ]
     )
 
 
 def doors(ways: tuple[tuple[str, str, str, str], ...] = text.DOORS) -> None:
-    """Three ways in."""
-    for column, (path, title, sentence, icon) in zip(st.columns(3), ways, strict=True):
+    """Ways in, side by side."""
+    columns = st.columns(len(ways))
+    for column, (path, title, sentence, icon) in zip(columns, ways, strict=True):
         with column, st.container(border=True, height="stretch"):
-            door(path, f"**{title}**", icon)
+            name, _, question = title.partition(": ")
+            door(path, f"**{name}**", icon)
+            st.markdown(f"{question[:1].upper()}{question[1:]}")
             st.caption(sentence)
 
 
 def numbers(ref: data.RunRef) -> None:
     """The numbers that matter: coverage, loss against the twin, dead prototypes, label score."""
-    facts([*_coverage(ref), *_loss(ref), *_labels(ref)])
+    found = [*_coverage(ref), *_loss(ref), *_labels(ref), *_study(ref)]
+    if not found:
+        st.caption("None of them has been measured on this run; what is missing is listed below.")
+        return
+    facts(found)
 
 
 def _coverage(ref: data.RunRef) -> list[Fact]:
@@ -95,6 +103,23 @@ def _labels(ref: data.RunRef) -> list[Fact]:
     note = f"random labels {theme.number(float(rows['random_label_score'].mean()))}"
     mean = theme.number(float(rows["label_score"].mean()))
     return [Fact("Label score", mean, note, text.LABEL_SCORE)]
+
+
+def _study(ref: data.RunRef) -> list[Fact]:
+    """How well attribution predicted retraining, where this run holds the study of it."""
+    if not data.has(ref, "attribution_validity"):
+        return []
+    rows = data.table(ref, "attribution_validity", where=(("scope", "all"),))
+    chosen = rows[rows["is_default"]]
+    if chosen.empty:
+        return []
+    row = chosen.iloc[0]
+    best = rows.loc[rows["lds"].idxmax()]
+    n = f"{int(row['n_subsets']):,} subsets, {int(row['n_seeds']):,} seeds"
+    return [
+        Fact(f"LDS of {row['method']}", f"{row['lds']:.2f}", n, text_attribution.LDS_HELP),
+        Fact("Best of all methods", f"{best['lds']:.2f}", str(best["method"])),
+    ]
 
 
 def missing_rows(run: store.Run) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The Overview page: what a run holds, three doors, the numbers that matter, what is missing."""
+"""The Overview page: what a run holds, doors, the numbers that matter, what is missing."""
 
 import streamlit as st
 

@@ -1,10 +1,13 @@
 """What a run lacks, as the Overview lists it."""
 
+import json
 from pathlib import Path
 
+from dashboard import text
 from dashboard.components.overview_parts import missing_rows
 from engine import schema
 from engine.store import Run
+from tests.dashboard.live_pages import open_page, words
 
 
 def run_with(kind: str, *tables: str) -> Run:
@@ -32,3 +35,36 @@ def test_a_dense_twin_misses_nothing_of_a_bank():
     """It has no prototypes to index, study or control."""
     held = ("documents", "training_log", "evaluations", "validation_loss")
     assert missing_rows(run_with("dense", *held)) == []
+
+
+def test_every_way_of_reading_a_bank_has_a_door(synthetic_run: Path):
+    """A page that the Overview does not lead to is not found."""
+    assert synthetic_run.is_dir()
+    assert [path for path, *_ in text.DOORS] == [
+        "prototypes",
+        "prompt",
+        "attribution",
+        "suppression",
+    ]
+    app = open_page("overview")
+    assert not app.exception
+    said = words(app)
+    assert all(sentence in said for _, _, sentence, _ in text.DOORS)
+
+
+def test_a_run_without_numbers_says_so(synthetic_run: Path):
+    """A heading with nothing under it looks broken, and so does a dash beside a dash."""
+    manifest = json.loads((synthetic_run / "run.json").read_text())
+    kept = {name: table for name, table in manifest["tables"].items() if name == "training_log"}
+    (synthetic_run / "run.json").write_text(json.dumps({**manifest, "tables": kept}))
+    app = open_page("overview")
+    assert not app.exception
+    said = words(app)
+    assert "None of them has been measured on this run" in said
+    assert "– kept" not in said
+
+
+def test_a_study_by_retraining_shows_its_own_numbers(synthetic_run: Path):
+    """It has no bank to measure, but it says how far attribution can be trusted."""
+    assert synthetic_run.is_dir()
+    assert "LDS of" in words(open_page("overview"))
