@@ -177,7 +177,9 @@ def _facts(written: Written, side: Side) -> list[Fact]:
     ]
     if side.off.prototypes:
         help_text = "Tokens drawn where a suppressed prototype was active; underlined in the text."
-        found.append(Fact("Touched", str(touched), "tokens", help_text))
+        found.append(
+            Fact("Touched", str(touched), "token" if touched == 1 else "tokens", help_text)
+        )
     return found
 
 

@@ -132,8 +132,9 @@ def _toggle(member: int, label: str, members: Members, activation: float | None)
         off = set(members.off) ^ {member}
         _write(members.ids, set(members.ids) - off)
 
-    note = "" if activation is None else f":primary[active here {activation:.2f}] · "
-    st.toggle(f"#{member}  {note}{label}", key=key, on_change=flip)
+    note = "" if activation is None else f":primary[active here {activation:.2f}]"
+    words = " · ".join(part for part in (note, label) if part)
+    st.toggle(f"#{member}  {words}".rstrip(), key=key, on_change=flip)
 
 
 def labels(ref: RunRef, ids: Sequence[int]) -> dict[int, str]:

@@ -28,7 +28,7 @@ def escaped(text: str) -> str:
 
 def logit_text(value: float) -> str:
     """A logit or a difference of logits with its sign and two decimals."""
-    return f"{value:+.2f}".replace("-", "−")
+    return f"{round(value, 2) + 0.0:+.2f}".replace("-", "−")
 
 
 def probability_text(probability: float) -> str:

@@ -75,7 +75,7 @@ def _live(ref: RunRef) -> None:
     with right:
         distribution_panel(ref, reading, off, state.read_int("target", None))
     text, meter = st.container(), st.container(border=True)
-    with meter:
+    with meter, plain_errors():
         meter_panel(ref, off)
     with text:
         _text(ref, reading, off)

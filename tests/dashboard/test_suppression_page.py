@@ -1,5 +1,6 @@
 """The Suppression page: sets, toggles, before and after, masks."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -162,3 +163,17 @@ def test_a_strength_in_range_is_taken_without_a_word(live_run: Path):
     app = open_page("suppression", prompt=PROMPT, tokens="8", strength="0.35")
     assert app.slider(key="strength").value == pytest.approx(0.35)
     assert not app.warning
+
+
+def test_a_run_without_an_index_still_writes_both_texts(live_run: Path):
+    """Only the random control needs firing rates; its sentence stands in the place of the meter."""
+    manifest = json.loads((live_run / "run.json").read_text())
+    del manifest["tables"]["prototypes"]
+    (live_run / "run.json").write_text(json.dumps(manifest))
+    app = open_page("suppression", prompt=PROMPT, tokens="8")
+    assert not app.exception
+    assert len(texts(app)) == 2
+    assert "so no control can be matched" in words(app)
+    labels = [t.label for t in app.toggle if str(t.key).startswith("off_")]
+    assert labels
+    assert not any(label.endswith("·") for label in labels)

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from dashboard.figures import distribution
+from dashboard.figures.tokens import logit_text
 
 
 @pytest.fixture
@@ -62,3 +63,9 @@ def test_the_charts_have_a_text_for_screen_readers(tokens: pd.DataFrame):
     """It says what moved most."""
     assert "'·a (4)' 50.0%" in distribution.next_token_alt(tokens)
     assert "-1.39 nats" in distribution.before_after_alt(tokens)
+
+
+def test_a_change_that_rounds_to_nothing_has_no_minus():
+    """A fall of 0.00 is none."""
+    assert logit_text(-0.001) == logit_text(0.0) == "+0.00"
+    assert logit_text(-0.125) == "−0.12"
