@@ -124,6 +124,8 @@ def _draw(
     figure.update_yaxes(
         title_text=panel.unit, type="log" if panel.log else "linear", nticks=5, row=row, col=col
     )
+    if len(known) and not known[panel.column].any():  # around nothing but zeros an axis goes below
+        figure.update_yaxes(range=(-0.05, 1), row=row, col=col)
 
 
 def _line(rows: pd.DataFrame, panel: Panel, name: str, shade: str, width: float) -> go.Scatter:

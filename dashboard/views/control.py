@@ -27,7 +27,7 @@ def page() -> None:
         _results(ref)
         _one_controller(ref)
     if run.kind == "prism":
-        with st.container(border=True):
+        with st.container(border=data.has(ref, "downstream")):
             _downstream(ref)
 
 

@@ -34,11 +34,11 @@ def page() -> None:
     left, right = st.columns([11, 9], gap="large")
     with left:
         _cousage(ref)
-        _pairs(ref)
     with right:
         run_spectra(ref, own)
         if len(arms):
             arm_spectra(ref, arms, term)
+    _pairs(ref)
     if arms.empty:
         empty_state(text_curvature.NO_ARMS, text_curvature.ARMS_COMMANDS.format(run=ref.name))
 

@@ -142,3 +142,13 @@ def test_the_ramp_ends_at_the_accent():
     assert len(set(shades)) == 5
     assert shades[-1].upper() == theme.LIGHT.accent.upper()
     assert curvature.ramp(1, theme.DARK) == [theme.DARK.accent.lower()]
+
+
+def test_a_share_of_nothing_but_zeros_has_no_axis_below_zero():
+    """No share of a bank is negative."""
+    rows = curvature_strength.joined(arms(), figures())
+    assert (rows["dead_share"] == 0).all()
+    figure = curvature_strength.strength(rows, dark=False)
+    assert figure.layout.yaxis8.title.text == "share of the bank"
+    assert list(figure.layout.yaxis8.range) == [-0.05, 1]
+    assert figure.layout.yaxis6.range is None
