@@ -10,8 +10,9 @@ import psutil
 import torch
 from safetensors import SafetensorError, safe_open
 
-from engine.able.hub import Sizes, hub_sizes, is_hub_id
+from engine.able.hub import Sizes, hub_sizes
 from engine.able.loading import adapter_base
+from engine.able.reach import is_hub_id
 from engine.errors import ConfigError
 from engine.lm.packaged import PACKAGED, packaged_path
 

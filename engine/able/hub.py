@@ -1,6 +1,5 @@
 """Models of a hub: their size before they are fetched, and a folder that goes when it is read."""
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,9 +8,9 @@ from pathlib import Path
 from huggingface_hub import HfApi, snapshot_download
 
 from engine.able.loading import gated_sentence
+from engine.able.reach import PATIENCE, is_hub_id
 from engine.errors import CacheMissing
 from engine.lm.loading import first_line
-from engine.lm.packaged import PACKAGED
 from engine.store.files import scratch_folder
 
 
@@ -19,7 +18,6 @@ WANTED: tuple[str, ...] = ("*.safetensors", "*.json", "*.model", "*.txt", "*.jin
 """Files that are fetched: weights, configuration, tokenizer."""
 WITH_CODE: tuple[str, ...] = (*WANTED, "*.py")
 _SUBFOLDERS = ["*/*"]
-_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 SCRATCH = ".fetch-"
 
 
@@ -35,11 +33,6 @@ class Sizes:
     """Whether it is on this machine already."""
 
 
-def is_hub_id(source: str) -> bool:
-    """Whether a source is to be fetched: OWNER/NAME, no folder here, no packaged model."""
-    return source not in PACKAGED and not Path(source).exists() and bool(_HUB_ID.fullmatch(source))
-
-
 def hub_sizes(source: str) -> Sizes:
     """Size of a model on the hub.
 
@@ -47,7 +40,7 @@ def hub_sizes(source: str) -> Sizes:
         CacheMissing: It is gated, not there, has no safetensors, or the hub cannot be reached.
     """
     try:
-        info = HfApi().model_info(source, files_metadata=True)
+        info = HfApi().model_info(source, timeout=PATIENCE, files_metadata=True)
     except Exception as error:
         raise _unreachable(source, error) from error
     files = [

@@ -1,13 +1,17 @@
 """`headwater models add`: put one model more on a map."""
 
 import dataclasses
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from engine.cli.console import Reporter, digits, duration, note, say, say_json, say_table, size
 from engine.cli.models_map import MapRunOption
 from engine.cli.parameters import JsonOption
+
+
+if TYPE_CHECKING:
+    from engine.store import Run
 
 
 def add(
@@ -33,10 +37,11 @@ def add(
     """
     from engine.store import open_run
 
-    open_run(run)  # an unknown run is said before anything slow is loaded
+    held = open_run(run)  # an unknown run is said before anything slow is loaded
     if dry_run:
         _foresee(run, model, name, as_json=as_json)
         return
+    _refuse_unreachable(held, model.strip())
     from engine.pipeline.models_add import add_model
 
     found = add_model(run, model, name, allow_code=allow_code, device=device, progress=Reporter())
@@ -48,6 +53,23 @@ def add(
     _show_neighbours(found.neighbours)
     took = f"in {duration(found.seconds)}" if found.seconds else "which was there"
     say(f"{found.model}, {took}: {found.path}")
+
+
+def _refuse_unreachable(held: "Run", source: str) -> None:
+    """Say early that a hub does not answer; a model that is on the map needs none."""
+    from engine.able.reach import is_hub_id, require_hub
+    from engine.config import cache_root
+    from engine.store import open_run, read_table
+
+    if not is_hub_id(source):
+        return
+    own = cache_root() / f"{held.path.name}-own"
+    runs = (held, open_run(own)) if own.is_dir() else (held,)
+    for run in runs:
+        known = run.has("model_catalogue")
+        if known and not read_table(run, "model_catalogue", where={"place": source}, limit=1).empty:
+            return
+    require_hub(source)
 
 
 def _show_neighbours(rows: list[dict[str, Any]]) -> None:

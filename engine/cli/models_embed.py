@@ -106,14 +106,18 @@ def embed(
     Each is fetched, asked every probe, kept and freed before the next. A model that fails is
     listed with its reason and the rest goes on; run the command again to go on where it stopped.
     """
-    from engine.able.model import AttributionSettings
-    from engine.jobs import fan_of
-    from engine.pipeline.models_answers import read_answers, write_answers
     from engine.pipeline.models_catalogue import read_catalogue
-    from engine.pipeline.models_embed import EmbedStudy, embed_catalogue
     from engine.store import resolve_run
 
     found = read_catalogue(catalogue.expanduser())
+    path = resolve_run(run)
+    if not dry_run and not path.is_dir():
+        _refuse_unreachable(found)
+    from engine.able.model import AttributionSettings
+    from engine.jobs import fan_of
+    from engine.pipeline.models_answers import read_answers, write_answers
+    from engine.pipeline.models_embed import EmbedStudy, embed_catalogue
+
     settings = AttributionSettings(dtype=dtype, hook=hook, batch_tokens=batch_tokens, device=device)
     study = EmbedStudy(
         attribution=settings,
@@ -124,18 +128,24 @@ def embed(
         check_memory=check_memory,
         part=_part(part),
     )
-    path = resolve_run(run)
     asked = _probes(path, probes, style, probe_sources)
     if dry_run:
         _foresee(path, found, asked, study, as_json=as_json)
         return
     judged = None if answers is None else read_answers(answers.expanduser(), asked)
-    on_cuda = settings.resolve()[0].type == "cuda"
-    fan = fan_of(workers, ray, int(on_cuda))
+    fan = fan_of(workers, ray, int(settings.resolve()[0].type == "cuda"))
     report = embed_catalogue(path, found, asked, study, Reporter(), fan)
     if study.part is None:
         write_answers(path, judged)
     _say(report, len(asked), as_json=as_json)
+
+
+def _refuse_unreachable(catalogue: "Catalogue") -> None:
+    """Say before anything slow is loaded that a hub does not answer, if all models are of one."""
+    from engine.able.reach import is_hub_id, require_hub
+
+    if all(is_hub_id(entry.source) for entry in catalogue.entries):
+        require_hub(catalogue.entries[0].source)
 
 
 def _say(report: "EmbedReport", n_probes: int, *, as_json: bool) -> None:

@@ -11,7 +11,7 @@ from transformers import AutoConfig
 
 from engine.able.estimate import Estimate, check_room, estimate, free_memory
 from engine.able.files import EMBEDDED
-from engine.able.hub import hub_sizes, is_hub_id
+from engine.able.hub import hub_sizes
 from engine.able.loading import (
     adapter_base,
     configured_context,
@@ -20,6 +20,7 @@ from engine.able.loading import (
 )
 from engine.able.model import AttributionSettings, embed_model
 from engine.able.probes import Probe, ProbeSet
+from engine.able.reach import is_hub_id
 from engine.able.rows import encode_probes
 from engine.config import require
 from engine.errors import EngineError, UnsupportedModel

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.able.files import EMBEDDED, folder_name, read_facts
-from engine.able.hub import is_hub_id
 from engine.able.model import AttributionSettings
 from engine.able.probes import Probe, ProbeSet
+from engine.able.reach import is_hub_id
 from engine.errors import CacheStale, ConfigError
 from engine.lm.packaged import PACKAGED
 from engine.pipeline.models_catalogue import CatalogueEntry

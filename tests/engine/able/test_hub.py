@@ -8,7 +8,8 @@ import torch
 
 from engine.able import hub
 from engine.able.estimate import check_room, estimate, free_memory, local_sizes
-from engine.able.hub import SCRATCH, fetched, hub_sizes, is_hub_id
+from engine.able.hub import SCRATCH, fetched, hub_sizes
+from engine.able.reach import PATIENCE, is_hub_id
 from engine.errors import CacheMissing, ConfigError
 from tests.engine.able.tiny_causal import save_tiny, tiny_model
 
@@ -88,10 +89,16 @@ def test_a_hub_model_is_sized_before_it_is_fetched(monkeypatch, tmp_path):
     listed = {"a.safetensors": 300, "b.safetensors": 500, "original/c.safetensors": 9, "d.bin": 7}
     files = [SimpleNamespace(rfilename=name, size=size) for name, size in listed.items()]
     info = SimpleNamespace(siblings=files, safetensors=SimpleNamespace(total=211))
-    api = SimpleNamespace(model_info=lambda *_a, **_k: info)
-    monkeypatch.setattr(hub, "HfApi", lambda: api)
+    asked = []
+
+    def model_info(*_arguments, **settings):
+        asked.append(settings)
+        return info
+
+    monkeypatch.setattr(hub, "HfApi", lambda: SimpleNamespace(model_info=model_info))
     sizes = hub_sizes("owner/model")
     assert (sizes.weight_bytes, sizes.n_parameters, sizes.is_local) == (800, 211, False)
+    assert asked[0]["timeout"] == PATIENCE  # without one a silent hub is waited for without end
     needed = estimate("owner/model", torch.bfloat16, 64)
     assert needed.disk == 800
     assert needed.memory > 211 * 2
