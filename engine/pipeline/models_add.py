@@ -155,7 +155,7 @@ def _own_frames(adding: Adding, run: Run) -> dict[str, pd.DataFrame]:
 
 
 def _of_known_variants(vectors: pd.DataFrame, run: Run) -> pd.DataFrame:
-    """Its embeddings of the variants that the map's other models have; this engine may know more."""
+    """Its embeddings of the variants that the map holds; this engine may know more."""
     known = read_table(run, MODEL_EMBEDDINGS.name, columns=["variant"])["variant"].unique()
     return vectors[vectors["variant"].isin(known)].reset_index(drop=True)
 
