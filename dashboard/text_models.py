@@ -228,6 +228,11 @@ EXPORT_SAID = (
     "Rows as tables; every figure has a camera that saves it as SVG or PNG with its legend."
 )
 
+FIGURES_OF = (
+    "The shipped figures on maps of models belong to the run {runs}, not to this one; "
+    "the Overview lists them in its claims ledger."
+)
+
 
 def method_name(method: str) -> str:
     """A method in words."""

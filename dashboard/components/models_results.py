@@ -1,10 +1,14 @@
 """Results of a map: relations against every baseline, what fools each, how firm embeddings are."""
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
 from dashboard import data, state, text_models as text, theme
 from dashboard.components.chart import chart
+from dashboard.components.doors import escape_markdown
 from dashboard.components.emergence_effects import verdicts
 from dashboard.components.export import export_buttons
 from dashboard.components.models_controls import ModelsView
@@ -13,6 +17,8 @@ from dashboard.data import RunRef
 from dashboard.figures import models_results as figures
 
 
+_CLAIMS = ("able.",)
+"""Beginnings of the ids of claims about maps of models."""
 MOST_METHODS = 6
 """Methods that are compared group by group until others are asked for."""
 
@@ -51,8 +57,31 @@ def relations_panel(ref: RunRef, view: ModelsView) -> None:
     with right:
         _by_group(ref, rows, methods, classifier, "derivation:", "recall")
     _others(rows)
-    verdicts(ref, ("able.",))
+    _ledger(ref)
     export_buttons(rows, name=f"{ref.name}-relation-results", key="relations_file")
+
+
+def _ledger(ref: RunRef) -> None:
+    """Claims that rest on this run; for another run, which one the shipped figures belong to."""
+    verdicts(ref, _CLAIMS)
+    shipped = evidence_runs(data.claims(), _CLAIMS)
+    if shipped and ref.name not in shipped:
+        st.caption(escape_markdown(text.FIGURES_OF.format(runs=" and ".join(shipped))))
+
+
+def evidence_runs(claims: Iterable[Mapping[str, Any]], beginnings: tuple[str, ...]) -> list[str]:
+    """Shipped runs that measured claims whose ids begin so, each once.
+
+    Args:
+        claims: Rows of the ledger.
+        beginnings: Beginnings of ids.
+    """
+    found: dict[str, None] = {}
+    for claim in claims:
+        folder, _, rest = str(claim.get("evidence", "")).partition("/")
+        if str(claim.get("id", "")).startswith(beginnings) and folder == "assets" and "/" in rest:
+            found[rest.partition("/")[0]] = None
+    return list(found)
 
 
 def _choices(rows: pd.DataFrame) -> tuple[str, str, str]:

@@ -1,6 +1,7 @@
 """The Models page: what it opens on, every input of a link, and runs that lack something."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +84,32 @@ def test_every_tab_draws(panel: str, models_run: Path):
     assert len(app.get("plotly_chart")) == charts[panel]
 
 
+def claims_shown(app) -> list[str]:
+    """Claims that the tab of relations lists; those of the whole ledger have more columns."""
+    tables = [d.value for d in app.dataframe if {"Claim", "Criterion"} <= set(d.value)]
+    return [str(claim) for table in tables for claim in table["Claim"]]
+
+
+def test_the_shipped_map_lists_the_claims_that_rest_on_it(models_path: Path, house: Path):
+    """All of the ledger whose evidence lies in its folder, and no word of another run."""
+    shutil.copytree(models_path, house / "assets" / "zoo")
+    app = open_page("models", run="zoo", panel="Relations")
+    assert not app.exception
+    own = [row for row in data.claims() if str(row["evidence"]).startswith("assets/zoo/")]
+    measured = [str(r["claim"]) for r in own if r["value"] is not None]
+    assert measured
+    assert claims_shown(app) == measured
+    assert "The shipped figures on maps of models" not in words(app)
+
+
+def test_another_map_says_which_run_the_shipped_figures_belong_to(models_run: Path):
+    """One sentence, instead of claims about other models or silence."""
+    app = open_page("models", run=models_run.name, panel="Relations")
+    assert not app.exception
+    assert claims_shown(app) == []
+    assert "belong to the run zoo, not to this one" in words(app)
+
+
 def test_another_model_is_chosen_by_name(models_run: Path):
     """The keyboard reaches every model; the link follows."""
     app = open_page("models", run=models_run.name)
@@ -119,8 +146,6 @@ def test_pages_about_other_things_say_what_this_run_is(models_run: Path):
 
 def test_a_run_without_models_offers_those_that_have_some(heads_run: Path, models_path: Path):
     """A button leads there."""
-    import shutil
-
     shutil.copytree(models_path, heads_run.parent / "maps")
     app = open_page("models", run="heads")
     assert not app.exception
