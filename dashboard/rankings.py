@@ -38,12 +38,20 @@ class Listing:
         """What is listed, and what is not."""
         word = TAILS[self.tail]
         if not self.domain:
-            return f"The {len(self.rows):,} {word} of {self.n_pool:,} sequences."
+            return f"The {len(self.rows):,} {word} of {self.n_pool:,} sequences{self._idle}."
         return (
             f"The {len(self.rows):,} {word} of {self.n_domain:,} sequences of {self.domain}; "
             f"{self.n_hidden:,} of the {min(self.n, self.n_pool):,} {word} of the whole pool lie "
-            "in other domains and are hidden."
+            f"in other domains and are hidden{self._idle}."
         )
+
+    @property
+    def _idle(self) -> str:
+        """How many of the listed do not what the tail is named for; empty where all do."""
+        scores = self.rows["score"]
+        n = int(((scores <= 0) if self.tail == "helpful" else (scores >= 0)).sum())
+        beyond = "less" if self.tail == "helpful" else "more"
+        return f"; {n:,} of those listed score 0 or {beyond}" if n else ""
 
 
 def listing(scored: pd.DataFrame, tail: str, n: int, domain: str = "") -> Listing:

@@ -64,7 +64,8 @@ def read_choice(name: str, options: Iterable[str], default: str) -> str:
     allowed = list(options)
     if raw is None or raw in allowed:
         return default if raw is None else raw
-    return _reject(name, raw, default, "one of " + ", ".join(allowed[:8]))
+    more = f" and {len(allowed) - 8:,} more" if len(allowed) > 8 else ""
+    return _reject(name, raw, default, "one of " + ", ".join(allowed[:8]) + more)
 
 
 def read_ids(name: str, *, below: int = MAX_ID) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from dashboard import data, documents, rankings, state, text as sentences, theme
 from dashboard.components.card import card_head
 from dashboard.components.chart import chart
 from dashboard.components.clicked import new_click
-from dashboard.components.doors import door
+from dashboard.components.doors import door, escape_markdown
 from dashboard.components.neighbours import UNWANTED
 from dashboard.components.panel import attempt, plain_errors
 from dashboard.components.slice_panel import indexed
@@ -41,9 +41,7 @@ def shares_panel(ref: data.RunRef, row: pd.Series, shares: pd.DataFrame, place: 
     """
     first = int(row["position"])
     st.markdown(f"##### {place}: why this text")
-    st.caption(
-        f"{row['domain']} · {row['doc_id']} · tokens {first:,}–{first + int(row['n_tokens']) - 1:,}"
-    )
+    st.caption(f"{_whence(ref, row)} · tokens {first:,}–{first + int(row['n_tokens']) - 1:,}")
     if shares.empty:
         st.caption("No prototype is active in both this text and the query; the score is zero.")
         return
@@ -64,6 +62,12 @@ def shares_panel(ref: data.RunRef, row: pd.Series, shares: pd.DataFrame, place: 
         st.rerun()
     _prototype(ref, shares, ids, selected)
     _open_document(row)
+
+
+def _whence(ref: data.RunRef, row: pd.Series) -> str:
+    """Domain and source of a text, as the list has them; its id where the source is not known."""
+    found, _ = attempt(documents.sources, ref.path, (str(row["doc_id"]),))
+    return f"{row['domain']} · {escape_markdown(found[0] if found else str(row['doc_id']))}"
 
 
 def _prototype(
@@ -142,7 +146,7 @@ def _document(ref: data.RunRef, row: pd.Series, tokens: pd.DataFrame) -> None:
     values = {int(p): float(s) for p, s in zip(tokens["position"], tokens["score"], strict=True)}
     cells = [TokenCell(t, values.get(p, 0.0), _title(p, values), p) for p, t in found]
     st.caption(
-        f"{row['domain']} · {row['doc_id']}. Shaded: tokens {start:,} to {start + n_tokens - 1:,}, "
+        f"{_whence(ref, row)}. Shaded: tokens {start:,} to {start + n_tokens - 1:,}, "
         "the sequence that was scored; the text around it was not."
     )
     strongest = max(values, key=lambda p: abs(values[p]), default=start)

@@ -93,7 +93,9 @@ def _strip(
         tag=f"{row['place']}  {row['domain']}",
         heading=source,
         note=f"score {theme.signed(float(row['score']))} · tokens {first:,}–{last:,}",
-        focus=int(np.argmin(values) if tail == "harmful" else np.argmax(values)),
+        focus=int(np.argmin(values) if tail == "harmful" else np.argmax(values))
+        if values.any()
+        else None,
         masked=row["domain"] == UNWANTED,
         key=str(sequence),
         link="shown beside" if sequence == picked else "its prototypes",

@@ -58,7 +58,7 @@ def share_bars(shares: pd.DataFrame, *, dark: bool, selected: int | None = None)
             showlegend=False,
             title={
                 "text": "Score by prototype",
-                "subtitle": {"text": f"{len(shares):,} prototypes add up to {theme.signed(total)}"},
+                "subtitle": {"text": f"{_counted(len(shares))} up to {theme.signed(total)}"},
             },
             margin={"l": 8, "r": 100, "t": 54, "b": 44},
         )
@@ -127,6 +127,10 @@ def share_alt(shares: pd.DataFrame) -> str:
     )
     total = float(shares["share"].sum())
     return f"Bars of {len(shares)} prototypes adding up to {total:+.3g}; largest: {first}."
+
+
+def _counted(n: int) -> str:
+    return "1 prototype adds" if n == 1 else f"{n:,} prototypes add"
 
 
 def score_histogram(scores: np.ndarray, *, dark: bool, n: int) -> go.Figure:

@@ -15,6 +15,11 @@ ROW = 27
 """Pixels a method takes."""
 
 
+def two_decimals(value: float) -> str:
+    """A number beside its mark; what rounds to nothing has no minus."""
+    return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")
+
+
 def interval_dots(
     rows: pd.DataFrame,
     *,
@@ -80,7 +85,7 @@ def _dots(own: pd.DataFrame, chosen: str, colours: theme.Palette) -> go.Scatter:
         x=own["value"],
         y=[escaped(str(name)) for name in own["method"]],
         mode="markers+text",
-        text=["" if pd.isna(v) else f"{v:.2f}".replace("-", "−") for v in own["value"]],
+        text=["" if pd.isna(v) else two_decimals(float(v)) for v in own["value"]],
         textposition="top center",
         textfont={"size": 11},
         marker={

@@ -45,6 +45,15 @@ def test_a_filter_says_what_it_hides(scored: pd.DataFrame):
     assert "2 of the 3 most helpful of the whole pool lie in other domains" in found.sentence
 
 
+def test_a_list_says_how_much_of_it_helps_nothing(scored: pd.DataFrame):
+    """A small pool has fewer helpful texts than a list has rows."""
+    assert "score 0" not in rankings.listing(scored, "helpful", 5).sentence
+    assert "; 2 of those listed score 0 or less." in rankings.listing(scored, "helpful", 8).sentence
+    assert (
+        "; 6 of those listed score 0 or more." in rankings.listing(scored, "harmful", 11).sentence
+    )
+
+
 def test_a_domain_that_is_not_there_lists_nothing(scored: pd.DataFrame):
     """An empty list with a count, no exception."""
     found = rankings.listing(scored, "helpful", 3, "music")

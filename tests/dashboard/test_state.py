@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, strategies as st
+from streamlit.testing.v1 import AppTest
 
 from dashboard import state
 
@@ -59,3 +60,14 @@ def test_rows_of_a_table_are_read_in_both_forms():
     assert state.selected_rows({"selection": {"rows": [3]}}) == (3,)
     assert state.selected_rows(SimpleNamespace(selection=SimpleNamespace(rows=[3]))) == (3,)
     assert state.selected_rows(None) == ()
+
+
+def test_a_long_list_of_choices_says_how_many_it_leaves_out():
+    """A cut list reads as if nothing else could be chosen."""
+    app = AppTest.from_string(
+        "import streamlit as st\nfrom dashboard import state\n"
+        "state.read_choice('way', [str(i) for i in range(11)], '0')\n"
+        "st.text(' '.join(state.warnings()))"
+    )
+    app.query_params["way"] = "x"
+    assert "6, 7 and 3 more, so it was left out" in app.run().text[0].value

@@ -151,3 +151,11 @@ def test_an_empty_pool_draws_and_says_so():
     """No division and no picture of nothing in disguise."""
     attribution.score_histogram(np.array([]), dark=False, n=7)
     assert attribution.score_alt(np.array([])) == "The pool is empty."
+
+
+def test_one_prototype_is_no_prototypes():
+    """A text may share a single prototype with the query."""
+    one = pd.DataFrame({"prototype": [5], "label": ["role"], "share": [1.5]})
+    assert (
+        "1 prototype adds up to +1.5" in attribution.share_bars(one, dark=False).layout.title.text
+    )

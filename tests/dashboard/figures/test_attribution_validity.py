@@ -67,3 +67,9 @@ def test_the_alt_text_names_the_best_first(rows: pd.DataFrame):
     """Readers who do not see the dots hear the order and the intervals."""
     said = figures.interval_alt(rows, "all", "LDS over all")
     assert said.startswith("LDS over all, best first: cached 0.42 [0.36, 0.48]; EK-FAC")
+
+
+def test_a_score_that_rounds_to_nothing_has_no_minus():
+    """Chance is 0.00, on either side of it."""
+    assert figures.two_decimals(-0.004) == "0.00"
+    assert figures.two_decimals(-0.125) == "−0.12"
