@@ -74,7 +74,7 @@ def _live(ref: RunRef) -> None:
     off = current_off(members)
     with right:
         distribution_panel(ref, reading, off, state.read_int("target", None))
-    text, meter = st.container(), st.container(border=True)
+    text, meter = st.container(), st.container(border=data.has(ref, "prototypes"))
     with meter, plain_errors():
         meter_panel(ref, off)
     with text:
