@@ -10,6 +10,7 @@ from dashboard import data, filters, state, text, theme
 from dashboard.components.chart import chart
 from dashboard.components.export import export_buttons
 from dashboard.components.facts import chips
+from dashboard.components.point_click import point_click
 from dashboard.figures.map import COLOURS, legend, prototype_map
 
 
@@ -40,8 +41,16 @@ def map_panel(found: filters.Filtered, chosen: int, picked: tuple[int, ...]) -> 
         file_name="prototype-map",
         select=("points", "box", "lasso"),
     )
+    on_map = frozenset(found.on_map["prototype"].tolist())
+    point_click(chart=key, trace="prototypes", key="map_click", on_click=lambda k: _open(k, on_map))
     chips(legend(found.on_map, colour if colour in COLOURS else "category", dark=theme.is_dark()))
     _take(ids, key, chosen, picked)
+
+
+def _open(prototype: int, on_map: frozenset[int]) -> None:
+    """Open a prototype that was clicked, if it is on the map still."""
+    if prototype in on_map:
+        state.write(prototype=prototype, mark=None)
 
 
 def _take(ids: tuple[int, ...], key: str, chosen: int, picked: tuple[int, ...]) -> None:
