@@ -25,6 +25,7 @@ def run_facts(ref: data.RunRef, own: pd.Series, term: str) -> None:
     where = (("arm", str(own["arm"])), ("term", term))
     row = data.table(ref, "curvature", where=where).iloc[0]
     damping = row["damping"] / row["mean_eigenvalue"] if row["mean_eigenvalue"] else float("nan")
+    kept = "not of this term" if pd.isna(row["isotropic_share"]) else ""
     facts(
         [
             Fact("Coupling, this run", theme.percent(row["coupling"]), "of mass", text.COUPLING),
@@ -34,7 +35,7 @@ def run_facts(ref: data.RunRef, own: pd.Series, term: str) -> None:
             Fact(
                 "On the block diagonal",
                 theme.percent(row["block_diagonal_share"]),
-                "of squared norm",
+                "not of this term" if pd.isna(row["block_diagonal_share"]) else "of squared norm",
                 text.BLOCKS,
             ),
             Fact(
@@ -50,7 +51,7 @@ def run_facts(ref: data.RunRef, own: pd.Series, term: str) -> None:
                 f"of {own['n_prototypes']:,}",
                 text.PARTICIPATION,
             ),
-            Fact("Kept by K × K", theme.percent(row["isotropic_share"]), "", text.ISOTROPIC),
+            Fact("Kept by K × K", theme.percent(row["isotropic_share"]), kept, text.ISOTROPIC),
             Fact("Tokens", f"{own['tokens']:,}", "training", text.TOKENS),
         ]
     )

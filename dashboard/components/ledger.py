@@ -29,7 +29,7 @@ def ledger() -> None:
         hide_index=True,
         height=theme.table_height(len(frame), 460),
         column_config={
-            "Holds": st.column_config.TextColumn(width=116, pinned=True),
+            "Holds": st.column_config.TextColumn(width=186, pinned=True),
             "Claim": st.column_config.TextColumn(width=330),
             "Ours": st.column_config.TextColumn(width=150, help="With its 95 % interval."),
             "Paper": st.column_config.TextColumn(width=70),

@@ -8,6 +8,11 @@ from dashboard.components.doors import door
 from dashboard.components.facts import Fact, facts
 from dashboard.components.panel import attempt
 from engine import schema, store
+from engine.store.pools import has_pool
+
+
+POOL_TABLES = ("attribution_sequences", "attribution_prototypes")
+"""Tables of an attribution pool, which may lie in the cache beside a shipped run."""
 
 
 def holds(run: store.Run) -> None:
@@ -128,6 +133,8 @@ def missing_rows(run: store.Run) -> list[tuple[str, str]]:
     optional = text.OPTIONAL_TABLES.get(run.kind, ())
     if run.kind == "heads" and "study" not in run.manifest.get("stages", {}):
         optional = tuple(schema.TABLES)  # a model that was monitored or traced changes nothing
+    if not run.has(POOL_TABLES[0]) and has_pool(run):
+        optional = (*optional, *POOL_TABLES)  # a pool built here of a shipped run lies beside it
     for name, spec in schema.TABLES.items():
         if not run.has(name) and name not in optional:
             found.setdefault(run.command_for(name), []).append(spec.meaning)

@@ -110,7 +110,7 @@ def _draw(
     figure.add_trace(_line(means, panel, "mean", shade, 2.4), row=row, col=col)
     if known.empty:
         figure.add_annotation(
-            text="not measured for this", showarrow=False, x=0.5, y=0.5, row=row, col=col,
+            text="not measured for this term", showarrow=False, x=0.5, y=0.5, row=row, col=col,
             xref="x domain", yref="y domain", font={"size": 11, "color": colours.muted},
         )  # fmt: skip
     figure.update_xaxes(

@@ -29,6 +29,7 @@ def test_every_term_can_be_linked_to(term: str, synthetic_run: Path):
     assert not app.exception
     assert app.selectbox(key="term").value == term
     assert not app.warning
+    assert "– <span>of squared norm" not in "".join(str(e.proto.body) for e in app.get("html"))
 
 
 def test_a_link_to_no_term_is_said_in_a_sentence(synthetic_run: Path):

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from dashboard import text
+from dashboard.components import overview_parts
 from dashboard.components.overview_parts import missing_rows
 from engine import schema
 from engine.store import Run
@@ -29,6 +30,14 @@ def test_a_command_with_one_table_left_says_that_table_alone():
     held = [n for n in schema.TABLES if n.startswith("control_") and n != "control_weights"]
     rows = {command: meaning for meaning, command in missing_rows(run_with("prism", *held))}
     assert rows["headwater control --run first"] == schema.TABLES["control_weights"].meaning
+
+
+def test_a_pool_in_the_cache_beside_a_shipped_run_is_not_missing(monkeypatch):
+    """It was built here, so the command that builds it must not be asked for again."""
+    command = "headwater attribution-index --run first"
+    assert command in dict(map(reversed, missing_rows(run_with("prism"))))
+    monkeypatch.setattr(overview_parts, "has_pool", lambda _run: True)
+    assert command not in dict(map(reversed, missing_rows(run_with("prism"))))
 
 
 def test_a_dense_twin_misses_nothing_of_a_bank():

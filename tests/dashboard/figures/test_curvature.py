@@ -123,7 +123,7 @@ def test_small_multiples_share_the_weights_and_keep_each_seed_in_sight():
     assert [figure.layout[f"yaxis{n}"].title.text for n in (5, 6)] == ["%", "participation ÷ dense"]
     empty = [t for t in figure.data if t.xaxis == "x3"]
     assert [len(t.x) for t in empty] == [0]
-    assert any(a.text == "not measured for this" for a in figure.layout.annotations)
+    assert any(a.text == "not measured for this term" for a in figure.layout.annotations)
 
 
 def test_collapse_is_read_against_the_dense_run_of_the_arm():
