@@ -60,13 +60,29 @@ def test_pointing_at_a_mark_colours_all_by_their_cosine_to_it_and_leaving_puts_i
     assert page.evaluate(MARKS) == before
 
 
+def test_every_click_opens_a_model_and_the_line_goes_on_telling(page):
+    """A chart that a click drew anew has forgotten who listened to it."""
+    for place in (3, 11):
+        marks = page.evaluate(MARKS)
+        point_at(page, marks[place])
+        told = page.get_by_text(re.compile("nearest by cosine"))
+        told.wait_for()
+        name = told.inner_text().split(" — ")[0]
+        page.mouse.down()
+        page.mouse.up()
+        page.wait_for_url(re.compile(rf"model={re.escape(name)}(&|$)"))
+        settle(page)
+        page.wait_for_timeout(1_000)
+
+
 def test_a_click_opens_a_model_and_a_lasso_fills_the_table(page):
     """Both although the chart is set to draw a lasso, in which it tells nobody of clicks."""
     marks = page.evaluate(MARKS)
     point_at(page, marks[7])
+    before = page.url
     page.mouse.down()
     page.mouse.up()
-    page.wait_for_url(re.compile(r"model=root-"))
+    page.wait_for_url(lambda url: url != before and "model=root-" in url)
     settle(page)
     left, top = (min(mark[axis] for mark in marks) - 12 for axis in (0, 1))
     right, bottom = (max(mark[axis] for mark in marks) + 12 for axis in (0, 1))

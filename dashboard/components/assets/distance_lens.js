@@ -88,7 +88,6 @@ export default function (component) {
     tell(place);
   };
 
-  let waiting = null;
   let leaving = null;
   let held = null;
   const placeOf = (event) => {
@@ -110,27 +109,28 @@ export default function (component) {
     clearTimeout(leaving);
     leaving = setTimeout(() => held && restore(held), 120);
   };
-  const attach = (tries) => {
-    const chart = document.querySelector(`.st-key-${data.chart} .js-plotly-plot`);
-    if (!chart || typeof chart.on !== "function") {
-      if (tries > 0) waiting = setTimeout(() => attach(tries - 1), 250);
-      return;
-    }
-    held = chart;
-    chart.on("plotly_hover", enter);
-    chart.on("plotly_unhover", leave);
-    chart.on("plotly_click", click);
+  const ignore = () => {
+    if (!held || typeof held.removeListener !== "function") return;
+    held.removeListener("plotly_hover", enter);
+    held.removeListener("plotly_unhover", leave);
+    held.removeListener("plotly_click", click);
   };
-  attach(80);
+  // A chart that is drawn anew forgets who listens, so it is told again and again.
+  const listen = () => {
+    ignore();
+    held = document.querySelector(`.st-key-${data.chart} .js-plotly-plot`);
+    if (!held || typeof held.on !== "function") return;
+    held.on("plotly_hover", enter);
+    held.on("plotly_unhover", leave);
+    held.on("plotly_click", click);
+  };
+  listen();
+  const again = setInterval(listen, 400);
 
   return () => {
-    clearTimeout(waiting);
+    clearInterval(again);
     clearTimeout(leaving);
-    if (held && typeof held.removeListener === "function") {
-      held.removeListener("plotly_hover", enter);
-      held.removeListener("plotly_unhover", leave);
-      held.removeListener("plotly_click", click);
-      restore(held);
-    }
+    ignore();
+    if (held) restore(held);
   };
 }
