@@ -60,7 +60,7 @@ app: $(VENV)/.demo
 
 # Run the tests: no network, no browser, no text packages
 test: $(VENV)/.test
-	@$(PYTEST) -m "not slow and not gpu" $(ARGS)
+	@$(PYTEST) -m "not slow and not gpu" -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 # Run the slow tests, the browser test among them (needs Chromium)
 test-slow: $(VENV)/.dev

@@ -132,6 +132,21 @@ def beyond_ceiling(ceiling: float, n_seeds: int, most: float) -> str:
     )
 
 
+def chosen_beside(chosen: str, taken: str, lds: dict[str, float]) -> str:
+    """Why the marked variant is not the one that the page takes where none is named.
+
+    Args:
+        chosen: variant that the study chose.
+        taken: variant that is taken here.
+        lds: LDS of each.
+    """
+    return (
+        f"Marked is the variant that the study chose, {chosen} (LDS {lds[chosen]:.3f}). This page "
+        f"takes {taken} ({lds[taken]:.3f}) where none is named: it reads only the tokens that "
+        "share a prototype with the query, and needs no system of all prototypes solved."
+    )
+
+
 def not_in_corpus(n: int, listed: int) -> str:
     """Why some texts show boxes in place of words."""
     return (

@@ -11,6 +11,7 @@ from dashboard.components.chart import chart
 from dashboard.components.panel import empty_state, panel
 from dashboard.data import RunRef
 from dashboard.figures import attribution_validity as figures
+from engine.store.pools import DEFAULT_VARIANT
 
 
 def validity_section(ref: RunRef) -> None:
@@ -67,6 +68,9 @@ def _lds_chart(study: RunRef, everything: bool) -> None:
     if "all" in limits:
         value, n_seeds = limits["all"][0], int(first["n_seeds"])
         st.caption(text.beyond_ceiling(value, n_seeds, validity.reachable(value, n_seeds)))
+    lds = rows[rows["scope"] == "all"].set_index("method")["lds"].to_dict()
+    if _default(rows) in lds and DEFAULT_VARIANT in lds and _default(rows) != DEFAULT_VARIANT:
+        st.caption(text.chosen_beside(_default(rows), DEFAULT_VARIANT, lds))
 
 
 def _default(rows: pd.DataFrame) -> str:

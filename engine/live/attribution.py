@@ -27,16 +27,11 @@ from engine.live.reader import Reader
 from engine.prism.attribution.gradient import VARIANTS, Variant, summed_gradient
 from engine.prism.attribution.index import AttributionIndex, Prepared, ranked
 from engine.store import Run
+from engine.store.pools import DEFAULT_VARIANT
 
 
-DEFAULT_VARIANT = "path+diagonal+unit"
-"""Variant of the cached statistics that is taken where none is named.
-
-Its LDS is within 0.003 of the best variant's on the queries that choose (`docs/LOG.md`), and it
-needs no solve of prototypes by prototypes, which takes seconds.
-"""
 CACHED = "cached"
-"""Name of that variant among the methods."""
+"""Name of the default variant among the methods."""
 STATES: dict[str, States] = {"knn": "mean", "knn-last": "last"}
 """Methods that compare one state of each text; those of the pool are computed once."""
 SHOWN_PROTOTYPES = 8

@@ -9,7 +9,7 @@ from engine.pipeline.synthetic_tables import Columns
 
 
 _SUBSETS, _SEEDS, _QUERIES, _FACTS, _POOL = 13, (0, 1), 23, 3, 59
-_METHODS = ("errors", "path+coupled", "ekfac", "knn", "tfidf", "random")
+_METHODS = ("errors", "path+diagonal+unit", "path+coupled", "ekfac", "knn", "tfidf", "random")
 _SCOPES = ("all", "domain")
 _PARTS = ("top", "bottom")
 

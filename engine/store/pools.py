@@ -12,6 +12,13 @@ from engine.store.runs import DRAFT, MANIFEST, Run, open_run
 POOL = "attribution"
 """Stage, group of arrays, and folder of the cache for pools of shipped runs."""
 
+DEFAULT_VARIANT = "path+diagonal+unit"
+"""Variant of a pool's statistics that is searched where none is named.
+
+Its LDS is within 0.003 of the best variant's on the queries that choose (`docs/LOG.md`), and it
+needs no solve of prototypes by prototypes, which takes seconds.
+"""
+
 
 def pool_home(run: Run) -> Path:
     """Folder a pool of the run is built in: the run's own, or one in the cache if it is shipped.

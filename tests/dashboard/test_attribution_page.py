@@ -224,6 +224,8 @@ def test_a_run_without_a_model_keeps_its_validity_section(synthetic_run: Path):
     assert not app.exception
     assert "holds no model" in words(app)
     assert not any("retrain-check" in code.value for code in app.code)
+    assert "the study chose, path+coupled (LDS" in words(app)
+    assert "This page takes path+diagonal+unit" in words(app)
 
 
 def test_the_export_holds_all_that_is_needed(pool: Path):

@@ -41,6 +41,7 @@ def test_an_error_of_a_job_elsewhere_comes_as_it_was_raised():
         map_jobs(square, [1, 99, 2], fan=Processes(2))
 
 
+@pytest.mark.slow
 def test_items_are_taken_only_as_places_come_free():
     """Progress is drawn around the items, so they may not all be taken at once."""
     taken: list[int] = []

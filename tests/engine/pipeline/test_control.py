@@ -117,6 +117,7 @@ def test_a_study_is_not_repeated_and_one_with_other_settings_is(run, questions):
     assert set(read_table(other, "control_results")["seed"]) == {0}
 
 
+@pytest.mark.slow
 def test_a_study_killed_while_reading_goes_on_with_the_chunks_it_has(run, questions, monkeypatch):
     """What was read is not read again, and the tables are those of an undisturbed study."""
     monkeypatch.setattr(control_reading, "CHUNK_QUESTIONS", 23)

@@ -22,6 +22,7 @@ def told(tmp_path_factory):
     return forecast_scores(path)
 
 
+@pytest.mark.slow
 def test_scores_are_accuracies_on_questions_that_are_no_probes(told):
     """Counted again from the answers."""
     questions = read_table(told, "model_questions", order_by="question")
@@ -33,6 +34,7 @@ def test_scores_are_accuracies_on_questions_that_are_no_probes(told):
         assert row["true"] == pytest.approx(right.mean(), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_every_method_is_told_under_every_regime(told):
     """And what is left out together grows from regime to regime."""
     rows = read_table(told, "model_forecasts")
@@ -46,6 +48,7 @@ def test_every_method_is_told_under_every_regime(told):
     assert check_run(open_run(told.path)) == []
 
 
+@pytest.mark.slow
 def test_relatives_of_a_left_out_root_are_no_help(told):
     """So they tell the mean, and their correlation is not reported."""
     rows = read_table(told, "model_forecast_results", where={"method": "relatives"})
@@ -54,6 +57,7 @@ def test_relatives_of_a_left_out_root_are_no_help(told):
     assert metrics["one_root_out"] == {"mae"}
 
 
+@pytest.mark.slow
 def test_results_follow_from_the_forecasts(told):
     """The mean absolute error of one row, counted again."""
     where = {"target": "jobs", "method": "options", "regime": "one_root_out"}
@@ -63,6 +67,7 @@ def test_results_follow_from_the_forecasts(told):
     assert found["value"].iloc[0] == pytest.approx(error, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_domain_s_probes_are_left_out_of_embeddings(told):
     """Its columns count for nothing, and a set that is no domain changes nothing."""
     found = open_forecast_map(told.path)
@@ -76,6 +81,7 @@ def test_a_domain_s_probes_are_left_out_of_embeddings(told):
     assert any(words[:, columns.block(p)].any() for p in jobs)
 
 
+@pytest.mark.slow
 def test_scores_of_a_file_are_told(told, tmp_path):
     """Models without a number in every column are left out; sizes are no scores."""
     lines = ["hub_id,params_b,musr,bbh", *(f"root-{i},1.5,{0.1 * i},{0.2}" for i in range(5))]
@@ -97,6 +103,7 @@ def test_scores_of_a_file_are_told(told, tmp_path):
         ("model,note\nroot-0,good\n", (), "they have none"),
     ],
 )
+@pytest.mark.slow
 def test_files_that_are_no_scores_are_refused(told, tmp_path, text, columns, sentence):
     """With what is missing."""
     (tmp_path / "scores.csv").write_text(text)
@@ -104,6 +111,7 @@ def test_files_that_are_no_scores_are_refused(told, tmp_path, text, columns, sen
         open_forecast_map(told.path, tmp_path / "scores.csv", columns)
 
 
+@pytest.mark.slow
 def test_the_command_prints_means_over_targets(told):
     """As a table and as JSON; what is there is not computed again."""
     done = CliRunner().invoke(app, ["models", "forecast", "--run", str(told.path)])

@@ -52,6 +52,7 @@ def value(rows, study, setting, measure, column="value"):
     return float(own[own["measure"] == measure][column].iloc[0])
 
 
+@pytest.mark.slow
 def test_copies_batches_orders_and_rewrites_move_nothing_but_rounding(rows):
     """The first not even that."""
     assert value(rows, "copy", "loaded again", "distance", "high") == 0
@@ -61,6 +62,7 @@ def test_copies_batches_orders_and_rewrites_move_nothing_but_rounding(rows):
     assert value(rows, "dtype", "bfloat16", "cosine") > 0.9
 
 
+@pytest.mark.slow
 def test_noise_moves_embeddings_the_more_the_more_there_is(rows):
     """And a little noise little: per unit of it about as far."""
     noise = rows[(rows["study"] == "noise") & (rows["measure"] == "distance")].sort_values("x")
@@ -72,12 +74,14 @@ def test_noise_moves_embeddings_the_more_the_more_there_is(rows):
     assert quotient == pytest.approx(value(rows, "noise", "0.003", "distance") / 0.003, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_the_norm_s_models_alone_are_tried_at_the_embedding(rows):
     """A model with a norm on its embedding has nothing but rounding there."""
     assert int(value(rows, "hook", "embedding", "cosine", "n")) == 1
     assert value(rows, "hook", "norm", "homogeneity") < 1e-4
 
 
+@pytest.mark.slow
 def test_every_study_is_in_the_table_and_the_run_is_whole(made, rows):
     """Sample, probes and what models did not allow stand beside."""
     assert set(rows["study"]) == {
@@ -151,6 +155,7 @@ def test_finding_itself_and_the_tokenizers_gap_by_hand():
     assert tokenizer_gap(square, related, ("t",) * 4) is None
 
 
+@pytest.mark.slow
 def test_what_the_suite_cannot_measure_is_said(made, tmp_path, synthetic_run):
     """No map, no attributions in full, too small a sample."""
     with pytest.raises(ConfigError, match="no map of models"):

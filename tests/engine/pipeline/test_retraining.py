@@ -207,6 +207,7 @@ def test_a_loss_is_the_sum_over_predicted_tokens(study):
         assert found[row] == pytest.approx(each[data.queries.predicted[row]].sum(), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_killed_study_ends_like_one_that_was_not(
     judged, corpus: str, monkeypatch: pytest.MonkeyPatch
 ):
@@ -233,6 +234,7 @@ def test_a_killed_study_ends_like_one_that_was_not(
     assert np.array_equal(pair[0].members[:3], pair[1].members)
 
 
+@pytest.mark.slow
 def test_what_is_half_done_is_not_counted(judged):
     """A subset one seed of which is missing has no outcome; the others keep their numbers."""
     jobs = planned_retrainings(judged.config, len(judged.data.pool))
@@ -244,6 +246,7 @@ def test_what_is_half_done_is_not_counted(judged):
         judge(judged)
 
 
+@pytest.mark.slow
 def test_nothing_is_judged_without_scores(judged):
     """The sentence names the command."""
     shutil.rmtree(ScoreFolder(judged).path)
@@ -251,6 +254,7 @@ def test_nothing_is_judged_without_scores(judged):
         judge(judged)
 
 
+@pytest.mark.slow
 def test_damaged_scores_are_refused(judged):
     """Cut short, or of another pool."""
     folder = ScoreFolder(judged)
@@ -261,6 +265,7 @@ def test_damaged_scores_are_refused(judged):
             folder.read(name)
 
 
+@pytest.mark.slow
 def test_a_study_is_judged_and_its_run_is_whole(judged):
     """Figures of a method recomputed by hand, a run that opens, and no rewrite."""
     run, data = open_run("study"), judged.data
@@ -293,6 +298,7 @@ def test_a_study_is_judged_and_its_run_is_whole(judged):
     assert LiveEngine.open("study").decompose("the river").tokens
 
 
+@pytest.mark.slow
 def test_the_pool_is_stored_fact_for_fact(judged, monkeypatch: pytest.MonkeyPatch):
     """Every sequence the model was trained on is found, and a shipped part of it is left alone."""
     run = index_study_pool(judged)
@@ -304,6 +310,7 @@ def test_the_pool_is_stored_fact_for_fact(judged, monkeypatch: pytest.MonkeyPatc
     assert not (judged.path.parent / "attribution").exists()
 
 
+@pytest.mark.slow
 def test_a_study_is_summed_up(judged):
     """Methods by LDS, the best first; recall by kind of question; removals against random ones."""
     found = summary(open_run("study"))
@@ -316,6 +323,7 @@ def test_a_study_is_summed_up(judged):
     }
 
 
+@pytest.mark.slow
 def test_the_ledger_reads_a_judged_study(judged):
     """Every claim has a figure, an interval around it and what it is compared with."""
     for definition in claims_retraining.DEFINITIONS:
@@ -335,6 +343,7 @@ def test_the_ledger_says_what_is_missing(synthetic_run: Path):
         claims_retraining.measure_lds(synthetic_run / "retraining_lds.parquet", scope="all")
 
 
+@pytest.mark.slow
 def test_a_removal_takes_as_many_of_each_domain_by_every_method(judged):
     """Top, bottom and random removals differ in which sequences, never in how many."""
     data, settings = judged.data, judged.config
@@ -398,6 +407,7 @@ def test_a_corpus_smaller_than_the_pool_is_said(corpus: str, house: Path):
         open_study(config(corpus, pool_sequences=9999), "large")
 
 
+@pytest.mark.slow
 def test_too_few_outcomes_are_no_judgement(judged):
     """The sentence names what is missing and the command."""
     shutil.rmtree(judged.outcomes.path)
@@ -413,6 +423,7 @@ def test_settings_that_cannot_train_are_refused(corpus: str):
         config(corpus, n_heads=3)
 
 
+@pytest.mark.slow
 def test_more_subsets_and_removals_are_the_same_study(corpus: str, judged):
     """Its folder holds and its model stays; another learning rate has another folder."""
     more = dataclasses.replace(judged, config=config(corpus, subsets=99, removal_domains=1))

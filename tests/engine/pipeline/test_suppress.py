@@ -155,6 +155,7 @@ def test_what_another_study_left_is_not_taken_over(run_path: Path):
     assert Notes(run_path / NOTES, "two").remember("step", lambda: [9]) == [9]
 
 
+@pytest.mark.slow
 def test_a_scorer_that_fails_is_named_and_gives_no_number(
     run_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -184,6 +185,7 @@ def test_a_scorer_that_fails_is_named_and_gives_no_number(
     }
 
 
+@pytest.mark.slow
 def test_other_concepts_keep_their_rows(run_path: Path):
     """And their sets."""
     suppress(str(run_path), STUDY)
