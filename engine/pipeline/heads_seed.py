@@ -87,7 +87,8 @@ class SeedStudy:
         onset: int | None = None
         run.save(self._checkpoint(0))  # heads may form within the lead of the very first step
         end = study.longest_steps
-        for step in self._steps(run, study.longest_steps, BASELINE):
+        longest = study.longest_steps + study.window_steps  # a late onset has its whole window
+        for step in self._steps(run, longest, BASELINE):
             if step % study.checkpoint_every == 0:
                 run.save(self._checkpoint(step))
             if step % study.evaluate_every == 0:

@@ -176,6 +176,19 @@ def test_a_seed_without_heads_has_a_baseline_alone(finished, tmp_path: Path) -> 
         intervene(never, 0, Intervention())
 
 
+def test_heads_that_form_at_the_very_end_have_a_whole_window(
+    corpus: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The baseline goes on past the step at which it would have been given up."""
+    monkeypatch.setenv("HEADWATER_CACHE", str(tmp_path / "late"))
+    late = open_workspace(settings(corpus, longest_steps=4)).seed(0)
+    late.baseline()
+    assert late.facts["onset"] == 4
+    assert late.facts["end"] == late.facts["curve"][-1]["step"] == WINDOW
+    assert late.last_kept == WINDOW
+    late.model_at(late.last_kept)
+
+
 def test_an_intervention_agrees_with_the_arm_of_the_study(finished) -> None:
     """Deleting the top samples of the chosen head is the study's arm."""
     study, _, workspace = finished
