@@ -83,25 +83,41 @@ def write_parquet(path: Path, frame: Frame, spec: TableSpec) -> int:
     """
     table = conform(spec, frame)
     with atomic_file(path) as file:
-        pq.write_table(table, file, row_group_size=ROW_GROUP_ROWS, **_encoding(spec))
+        pq.write_table(table, file, row_group_size=ROW_GROUP_ROWS, **_encoding(table))
     return table.num_rows
 
 
-def _encoding(spec: TableSpec) -> dict[str, Any]:
-    """How columns are stored: lists of real numbers byte by byte, which no dictionary makes small.
+def _encoding(table: pa.Table) -> dict[str, Any]:
+    """How columns are stored: numbers that seldom repeat byte by byte, all else in dictionaries.
 
-    Numbers of one size share their first bytes, so these compress once they stand together.
+    Numbers of one size share their first bytes, so these compress once they stand together; a
+    dictionary makes small what repeats.
     """
-    reals = [
-        f"{column.name}.list.element"
-        for column in spec.columns
-        if pa.types.is_list(column.type) and pa.types.is_floating(column.type.value_type)
-    ]
-    if not reals:
-        return {"compression": "zstd"}
-    others = [c.name for c in spec.columns if f"{c.name}.list.element" not in reals]
-    split = dict.fromkeys(reals, "BYTE_STREAM_SPLIT")
-    return {"compression": "zstd", "use_dictionary": others, "column_encoding": split}
+    dictionary, split = [], {}
+    for name, values in _leaves(table):
+        first = values[:ROW_GROUP_ROWS]
+        if _is_wide_number(first.type) and pc.count_distinct(first).as_py() > len(first) / 10:
+            split[name] = "BYTE_STREAM_SPLIT"
+        else:
+            dictionary.append(name)
+    found: dict[str, Any] = {"compression": "zstd", "use_dictionary": dictionary}
+    return found | {"column_encoding": split} if split else found
+
+
+def _leaves(table: pa.Table) -> Iterator[tuple[str, pa.ChunkedArray]]:
+    """Columns as Parquet knows them, lists as their elements."""
+    for name in table.column_names:
+        values = table[name]
+        if pa.types.is_list(values.type):
+            yield f"{name}.list.element", pc.list_flatten(values)
+        else:
+            yield name, values
+
+
+def _is_wide_number(kind: pa.DataType) -> bool:
+    """Whether values take four bytes or eight, which is what Parquet splits."""
+    number = pa.types.is_floating(kind) or pa.types.is_integer(kind)
+    return bool(number and kind.bit_width >= 32)
 
 
 def read_parquet(path: Path, spec: TableSpec) -> pd.DataFrame:

@@ -6,6 +6,7 @@ import hypothesis
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import strategies as st
 
@@ -178,3 +179,25 @@ def test_lists_of_real_numbers_come_back_bit_for_bit_and_take_less_room(tmp_path
     assert back.tobytes() == values.tobytes()
     plain = store.parquet_bytes(store.read_parquet(path, spec))
     assert path.stat().st_size < 0.95 * len(plain)
+
+
+def test_numbers_that_vary_take_less_room_and_ones_that_repeat_stay_in_dictionaries(tmp_path: Path):
+    """Bit for bit what went in, smaller than with a dictionary of everything."""
+    generator = np.random.default_rng(0)
+    rows = 5_003
+    columns = {
+        "prototype": np.arange(rows) // 7,
+        "rank": np.arange(rows) % 7,
+        "neighbour": generator.integers(0, 3, rows),
+        "cosine": (generator.integers(0, 2**12, rows) / 2**12).astype(np.float32),
+    }
+    path = tmp_path / "t.parquet"
+    store.write_parquet(path, columns, NEIGHBOURS)
+    frame = store.read_parquet(path, NEIGHBOURS)
+    assert np.array_equal(frame["cosine"].to_numpy(), columns["cosine"])
+    assert frame["neighbour"].tolist() == columns["neighbour"].tolist()
+    group = pq.ParquetFile(path).metadata.row_group(0)
+    encodings = {group.column(i).path_in_schema: group.column(i).encodings for i in range(4)}
+    assert "BYTE_STREAM_SPLIT" in encodings["cosine"]
+    assert "RLE_DICTIONARY" in encodings["neighbour"]
+    assert path.stat().st_size < 0.8 * len(store.parquet_bytes(frame))
