@@ -77,6 +77,12 @@ BOUNDED = (
 )
 BOUNDED_SHORT = "A bounded pool of training sequences, not the whole corpus."
 SIGN = "Blue: weighting the text up lowers the query's loss. Orange, dotted: it raises it."
+LIKENESSES = ("knn", "knn-last", "tfidf", "bm25")
+"""Methods whose scores are likenesses, which no text can have against the query."""
+LIKENESS = (
+    "Scores of this method are likenesses: the first texts are most like the query, the last "
+    "least; that says nothing of help or harm."
+)
 NOT_VALIDATED = "not validated for this model"
 METHOD_NOT_VALIDATED = "not validated for this method"
 VALIDATED = "validated by retraining this model"
@@ -121,6 +127,11 @@ def other_detail(method: str, cached: str) -> str:
         f"{method} scores each text whole; shades and prototypes are those of the cached method "
         f"{cached}."
     )
+
+
+def sign_of(method: str) -> str:
+    """What the sign of a method's scores means."""
+    return LIKENESS if method in LIKENESSES else SIGN
 
 
 def beyond_ceiling(ceiling: float, n_seeds: int, most: float) -> str:

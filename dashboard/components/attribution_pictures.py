@@ -12,11 +12,11 @@ from dashboard.figures import attribution, attribution_ranks
 from dashboard.rankings import Listing
 
 
-def scores_chart(scored: pd.DataFrame, found: Listing) -> None:
+def scores_chart(scored: pd.DataFrame, found: Listing, *, likeness: bool) -> None:
     """Histogram of every score of the pool."""
     scores = scored["score"].to_numpy(dtype=np.float64)
     chart(
-        attribution.score_histogram(scores, dark=theme.is_dark(), n=found.n),
+        attribution.score_histogram(scores, dark=theme.is_dark(), n=found.n, likeness=likeness),
         key="attribution_scores",
         alt=attribution.score_alt(scores),
         file_name="attribution-scores",

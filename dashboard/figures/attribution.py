@@ -14,6 +14,8 @@ from dashboard.figures.tokens import escaped, shortened
 
 SIGN = "blue + lowers the query's loss,<br>orange − raises it"
 """The legend of every score."""
+MORE_ALIKE = "the larger, the more alike"
+"""The legend of scores that are likenesses."""
 ROW = 25
 """Pixels a row of bars takes."""
 N_SHARES = 12
@@ -133,13 +135,14 @@ def _counted(n: int) -> str:
     return "1 prototype adds" if n == 1 else f"{n:,} prototypes add"
 
 
-def score_histogram(scores: np.ndarray, *, dark: bool, n: int) -> go.Figure:
+def score_histogram(scores: np.ndarray, *, dark: bool, n: int, likeness: bool = False) -> go.Figure:
     """Scores of the whole pool, with the places where the top and the bottom `n` begin.
 
     Args:
         scores: Score of every sequence of the pool.
         dark: Theme.
         n: Texts listed at either end.
+        likeness: Whether scores are likenesses, whose sign says nothing of the query's loss.
     """
     colours = theme.palette(dark)
     counts, edges = np.histogram(scores, BINS)
@@ -156,7 +159,7 @@ def score_histogram(scores: np.ndarray, *, dark: bool, n: int) -> go.Figure:
                     "text": f"n = {len(scores):,} sequences; lines: ends of the {n} listed"
                 },
             },
-            xaxis={"title": {"text": f"score · {SIGN}"}},
+            xaxis={"title": {"text": f"score · {MORE_ALIKE if likeness else SIGN}"}},
             yaxis={"title": {"text": "sequences (log scale)"}, "type": "log", "dtick": 1},
             margin={"l": 8, "r": 8, "t": 54, "b": 8},
         )

@@ -67,7 +67,7 @@ def _answer(
     detail = traced.method if traced.method in pool.variants else pool.default
     left, right = st.columns([3, 2], gap="large")
     with left:
-        st.caption(f"{found.sentence} {text.SIGN}")
+        st.caption(f"{found.sentence} {text.sign_of(traced.method)}")
         if detail != traced.method:
             st.caption(text.other_detail(traced.method, detail))
         wanted = tuple(int(s) for s in found.rows["sequence"])
@@ -92,7 +92,7 @@ def _whole_pool(
     """Scores of the pool, domains of the list, and a second method's order."""
     left, middle, right = st.columns([3, 3, 4], gap="medium")
     with left:
-        scores_chart(traced.frame, found)
+        scores_chart(traced.frame, found, likeness=traced.method in text.LIKENESSES)
     with middle:
         domains_chart(traced.frame, found)
     with right:

@@ -168,6 +168,8 @@ def test_a_method_without_details_says_whose_shades_it_shows(pool: Path):
     app = open_page("attribution", prompt=PROMPT, method="bm25")
     assert not app.exception
     assert "bm25 scores each text whole" in words(app)
+    assert "Scores of this method are likenesses" in words(app)
+    assert "Blue: weighting the text up" not in words(app)
 
 
 def test_a_method_that_runs_the_model_over_the_pool_is_asked_for(pool: Path):

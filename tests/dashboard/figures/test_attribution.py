@@ -145,6 +145,13 @@ def test_the_histogram_counts_every_score_and_marks_both_ends():
     assert places == pytest.approx([np.sort(scores)[6], np.sort(scores)[-7]])
     assert figure.layout.yaxis.type == "log"
     assert "89" in attribution.score_alt(scores)
+    assert "loss" in figure.layout.xaxis.title.text
+
+
+def test_likenesses_say_nothing_of_the_loss():
+    """A similarity of words neither lowers nor raises anything."""
+    figure = attribution.score_histogram(np.linspace(0, 1, 11), dark=False, n=2, likeness=True)
+    assert figure.layout.xaxis.title.text == "score · the larger, the more alike"
 
 
 def test_an_empty_pool_draws_and_says_so():
