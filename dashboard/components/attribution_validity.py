@@ -68,7 +68,10 @@ def _lds_chart(study: RunRef, everything: bool) -> None:
     if "all" in limits:
         value, n_seeds = limits["all"][0], int(first["n_seeds"])
         st.caption(text.beyond_ceiling(value, n_seeds, validity.reachable(value, n_seeds)))
-    lds = rows[rows["scope"] == "all"].set_index("method")["lds"].to_dict()
+    whole = rows[rows["scope"] == "all"]
+    lds = {
+        str(name): float(value) for name, value in zip(whole["method"], whole["lds"], strict=True)
+    }
     if _default(rows) in lds and DEFAULT_VARIANT in lds and _default(rows) != DEFAULT_VARIANT:
         st.caption(text.chosen_beside(_default(rows), DEFAULT_VARIANT, lds))
 

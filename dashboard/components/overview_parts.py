@@ -119,7 +119,7 @@ def _study(ref: data.RunRef) -> list[Fact]:
     if chosen.empty:
         return []
     row = chosen.iloc[0]
-    best = rows.loc[rows["lds"].idxmax()]
+    best = rows.nlargest(1, "lds").iloc[0]
     n = f"{int(row['n_subsets']):,} subsets, {int(row['n_seeds']):,} seeds"
     return [
         Fact(f"LDS of {row['method']}", f"{row['lds']:.2f}", n, text_attribution.LDS_HELP),

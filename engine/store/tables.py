@@ -96,7 +96,7 @@ def _encoding(table: pa.Table) -> dict[str, Any]:
     dictionary, split = [], {}
     for name, values in _leaves(table):
         first = values[:ROW_GROUP_ROWS]
-        if _is_wide_number(first.type) and pc.count_distinct(first).as_py() > len(first) / 10:
+        if _is_wide_number(first.type) and len(first.unique()) > len(first) / 10:
             split[name] = "BYTE_STREAM_SPLIT"
         else:
             dictionary.append(name)
@@ -109,7 +109,8 @@ def _leaves(table: pa.Table) -> Iterator[tuple[str, pa.ChunkedArray]]:
     for name in table.column_names:
         values = table[name]
         if pa.types.is_list(values.type):
-            yield f"{name}.list.element", pc.list_flatten(values)
+            parts = [part.flatten() for part in values.chunks]
+            yield f"{name}.list.element", pa.chunked_array(parts, values.type.value_type)
         else:
             yield name, values
 
