@@ -1,5 +1,6 @@
 """The claims on attention heads: which samples form them, and what changing these does."""
 
+from collections.abc import Mapping
 from functools import partial
 
 from engine.mda.units import UNITS
@@ -12,13 +13,22 @@ from engine.pipeline.claims_prism import OURS
 HEADS = "assets/heads"
 KINDS = {"induction": "induction", "previous_token": "previous-token"}
 """Kinds of heads that a study has arms for, as they stand in sentences."""
+_HEAD = {"induction": "an induction head", "previous-token": "a previous-token head"}
 _STEPS = "optimiser steps by which the head forms later"
 _SHARE = "share of attention, mean over the window"
 _LATER = "(Added after the delays were seen, which a head that forms early has none of.)"
 _RANDOM_TO_TOP = "largest mean effect of a random arm ÷ smallest of a top arm, in size"
 
 
-def study_claims(prefix: str, folder: str, command: str, where: str) -> list[ClaimDefinition]:
+def study_claims(
+    prefix: str,
+    folder: str,
+    command: str,
+    where: str,
+    *,
+    kinds: Mapping[str, str] = KINDS,
+    whole: bool = True,
+) -> list[ClaimDefinition]:
     """The claims of one study.
 
     Args:
@@ -26,29 +36,39 @@ def study_claims(prefix: str, folder: str, command: str, where: str) -> list[Cla
         folder: the study's run, relative to the project.
         command: makes the study anew.
         where: what the study trains on, as the end of a sentence.
+        kinds: kinds of heads that it has arms for, as `KINDS`.
+        whole: whether it has arms that replace samples or insert synthetic ones, and several heads
+            of a kind in a seed.
     """
     define = partial(ClaimDefinition, paper=PAPER, paper_value=None, command=command)
-    found = [_emergence(define, prefix, folder, where)]
-    for unit, kind in KINDS.items():
-        found += _arms(define, f"{prefix}{unit.replace('_', '-')}", folder, unit, kind)
-    for make in (_synthetic, _spread, _consequences):
-        found += make(define, prefix, folder)
+    found = [_emergence(define, prefix, folder, where, kinds)]
+    for unit, kind in kinds.items():
+        own = f"{prefix}{unit.replace('_', '-')}"
+        found += _arms(define, own, folder, unit, kind)
+        found += [_replacement(define, own, folder, unit, kind)] if whole else []
+    for make in (_synthetic, _spread, _transfer, _consequences):
+        if whole or make in (_spread, _consequences):
+            found += make(define, prefix, folder)
     return found
 
 
 Define = partial[ClaimDefinition]
 
 
-def _emergence(define: Define, prefix: str, folder: str, where: str) -> ClaimDefinition:
-    kinds = {unit: UNITS[unit].metric for unit in KINDS}
+def _emergence(
+    define: Define, prefix: str, folder: str, where: str, kinds: Mapping[str, str]
+) -> ClaimDefinition:
+    metrics = {unit: UNITS[unit].metric for unit in kinds}
+    named = " and ".join(_HEAD[kind] for kind in kinds.values())
+    verb = "forms" if len(kinds) == 1 else "form"
     return define(
         id=f"mda.{prefix}emergence",
         paper=OURS,
-        claim=f"An induction head and a previous-token head form in every seed, {where}.",
+        claim=f"{named[0].upper()}{named[1:]} {verb} in every seed, {where}.",
         unit="share of seeds and kinds of heads",
         criterion="value >= 1",
         evidence=f"{folder}/head_scores.parquet",
-        measure=partial(study.measure_emergence, kinds=kinds),
+        measure=partial(study.measure_emergence, kinds=metrics),
     )
 
 
@@ -93,7 +113,7 @@ def _arms(define: Define, prefix: str, folder: str, unit: str, kind: str) -> lis
 def _controls(
     define: Define, prefix: str, folder: str, unit: str, kind: str
 ) -> list[ClaimDefinition]:
-    """What as many random samples, or the top ones of a later interval, do to it."""
+    """What as many random samples do to it."""
     of_effects = partial(define, evidence=f"{folder}/head_effects.parquet")
     return [
         of_effects(
@@ -113,21 +133,22 @@ def _controls(
             criterion="value < 0.5",
             measure=partial(study.measure_random, unit=unit),
         ),
-        define(
-            id=f"mda.{prefix}-replacement",
-            claim=f"In the places of the top samples, the top samples of a later interval serve "
-            f"the {kind} head better than random samples of it.",
-            unit=f"{_SHARE}, replaced by top − by random samples",
-            criterion="low > 0",
-            evidence=f"{folder}/head_scores.parquet",
-            measure=partial(
-                study.measure_pair,
-                unit=unit,
-                arms=("replace_top", "replace_random"),
-                measure="score",
-            ),
-        ),
     ]
+
+
+def _replacement(define: Define, prefix: str, folder: str, unit: str, kind: str) -> ClaimDefinition:
+    """What the top ones of a later interval do in the places of the top samples."""
+    return define(
+        id=f"mda.{prefix}-replacement",
+        claim=f"In the places of the top samples, the top samples of a later interval serve "
+        f"the {kind} head better than random samples of it.",
+        unit=f"{_SHARE}, replaced by top − by random samples",
+        criterion="low > 0",
+        evidence=f"{folder}/head_scores.parquet",
+        measure=partial(
+            study.measure_pair, unit=unit, arms=("replace_top", "replace_random"), measure="score"
+        ),
+    )
 
 
 def _synthetic(define: Define, prefix: str, folder: str) -> list[ClaimDefinition]:
@@ -201,9 +222,8 @@ def _spread(define: Define, prefix: str, folder: str) -> list[ClaimDefinition]:
     ]
 
 
-def _consequences(define: Define, prefix: str, folder: str) -> list[ClaimDefinition]:
-    """What changing an induction head's samples does beside it."""
-    of_losses = partial(define, evidence=f"{folder}/head_losses.parquet")
+def _transfer(define: Define, prefix: str, folder: str) -> list[ClaimDefinition]:
+    """What changing an induction head's samples does to other heads."""
     return [
         define(
             id=f"mda.{prefix}transfer",
@@ -214,7 +234,14 @@ def _consequences(define: Define, prefix: str, folder: str) -> list[ClaimDefinit
             criterion="low > 1",
             evidence=f"{folder}/head_scores.parquet",
             measure=partial(study.measure_transfer, unit="induction"),
-        ),
+        )
+    ]
+
+
+def _consequences(define: Define, prefix: str, folder: str) -> list[ClaimDefinition]:
+    """What changing an induction head's samples does beside it."""
+    of_losses = partial(define, evidence=f"{folder}/head_losses.parquet")
+    return [
         of_losses(
             id=f"mda.{prefix}icl-coupling",
             claim="In-context learning goes with the induction head: over arms, the more the score "
@@ -262,6 +289,14 @@ DEFINITIONS: list[ClaimDefinition] = [
         "assets/heads-large",
         "headwater heads augment --config docs/heads-large.json --source docs/heads.json "
         "--run heads-large",
+    ),
+    *study_claims(
+        "natural-",
+        "assets/heads-natural",
+        "headwater heads study --config docs/heads-natural.json --run heads-natural",
+        "on code, XML, LaTeX and documentation with a quarter of rows that repeat random segments",
+        kinds={"induction": KINDS["induction"]},
+        whole=False,
     ),
     *SPEED,
 ]
