@@ -147,7 +147,7 @@ def _theirs(work: Work, device: str, clock: Any) -> tuple[np.ndarray, dict[str, 
     analysis = import_module("kronfluence.analyzer")
     arguments = import_module("kronfluence.arguments")
     split, names = split_heads(work.model, work.layout)
-    task = _task([name for own in names for name in own], work.probe)
+    task = _task([name for own in names for name in own], work.probe, _drawn_labels(work))
     rows, queries = _Rows(torch.cat(work.rows).cpu()), _Rows(work.probe.tokens)
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -185,16 +185,27 @@ def _theirs(work: Work, device: str, clock: Any) -> tuple[np.ndarray, dict[str, 
     return -torch.stack(columns, dim=1).numpy(), seconds
 
 
+def _drawn_labels(work: Work) -> Tensor:
+    """The labels that our own curvature draws, [rows, tokens].
+
+    Drawn anew from the split decoder, a few would differ by rounding, and eigenvectors with them.
+    """
+    generator = torch.Generator().manual_seed(EkfacConfig().seed)
+    with torch.no_grad():
+        logits = (work.model(input_ids=r[:, :-1], use_cache=False).logits for r in work.rows)
+        return torch.cat([sample_labels(own, generator) for own in logits])
+
+
 def _fit(analyzer: Any, task: Any, rows: Dataset[dict[str, Tensor]]) -> None:
-    """Kronfluence's three steps; each pass over the rows draws its labels from the same seed."""
+    """Kronfluence's three steps; each pass over the rows reads the same labels."""
     arguments = import_module("kronfluence.arguments")
     settings = arguments.FactorArguments(strategy="ekfac", use_empirical_fisher=False)
     common = {"factors_name": "ekfac", "factor_args": settings}
     data = {"dataset": rows, "per_device_batch_size": BATCH}
-    task.seed(EkfacConfig().seed)
+    task.rewind()
     analyzer.fit_covariance_matrices(**data, **common)
     analyzer.perform_eigendecomposition(**common)
-    task.seed(EkfacConfig().seed)
+    task.rewind()
     analyzer.fit_lambda_matrices(**data, **common)
 
 
@@ -211,21 +222,25 @@ class _Rows(Dataset[dict[str, Tensor]]):
         return {"rows": self.rows[index]}
 
 
-def _task(modules: list[str], probe: CopyProbe) -> Any:
+def _task(modules: list[str], probe: CopyProbe, drawn: Tensor) -> Any:
     """Losses of rows and the probe of its sequences, as Kronfluence asks for them."""
     base: Any = import_module("kronfluence.task").Task
 
     class HeadsTask(base):
         def __init__(self) -> None:
-            self.seed(0)
+            self.rewind()
 
-        def seed(self, number: int) -> None:
-            self.generator = torch.Generator().manual_seed(number)
+        def rewind(self) -> None:
+            """Read labels from the first row on."""
+            self.at = 0
 
         def compute_train_loss(self, batch: Any, model: Any, sample: bool = False) -> Tensor:
             rows = batch["rows"]
             logits = model(input_ids=rows[:, :-1], use_cache=False).logits
-            labels = sample_labels(logits, self.generator) if sample else rows[:, 1:]
+            labels = rows[:, 1:]
+            if sample:
+                labels = drawn[self.at : self.at + len(rows)]
+                self.at += len(rows)
             return sequence_loss(logits, labels).sum()
 
         def compute_measurement(self, batch: Any, model: Any) -> Tensor:
