@@ -1,5 +1,8 @@
 """Where a computation runs, and in which number format."""
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -69,3 +72,20 @@ def join_processes(device: torch.device) -> "PartialState":
     if device.index is not None:
         torch.cuda.set_device(device)
     return PartialState(cpu=device.type == "cpu", timeout=timedelta(days=1))
+
+
+@contextmanager
+def memory_given_back() -> Iterator[None]:
+    """Afterwards, give back what the block left behind, models in reference cycles among it.
+
+    Older objects are set aside meanwhile: a collection that walks all of torch and transformers
+    takes a good part of the time that a small model does.
+    """
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.collect()
+        gc.unfreeze()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()

@@ -65,6 +65,7 @@ def definitions() -> list["ClaimDefinition"]:
         claims_heads,
         claims_models_relations,
         claims_models_routing,
+        claims_models_speed,
         claims_models_stability,
         claims_prism,
         claims_retraining,
@@ -82,6 +83,7 @@ def definitions() -> list["ClaimDefinition"]:
         claims_models_relations,
         claims_models_routing,
         claims_models_stability,
+        claims_models_speed,
     )
     return [row for claims in registered for row in claims.DEFINITIONS]
 

@@ -4,7 +4,6 @@ Each model is one job that writes a folder of its own below the run; what one do
 A model that fails is recorded with its reason and the rest goes on.
 """
 
-import gc
 import logging
 import time
 from collections.abc import Sequence
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import torch
 
 from engine.able.embedding import VARIANTS, EmbeddingSettings
 from engine.able.estimate import check_room, estimate
@@ -33,6 +31,7 @@ from engine.able.partial import PartialWork
 from engine.able.probes import ProbeSet
 from engine.config import require
 from engine.corpus.documents import Progress, no_progress
+from engine.devices import memory_given_back
 from engine.errors import CacheStale, EngineError, StorageError
 from engine.jobs import Fan, map_jobs
 from engine.lm.loading import first_line
@@ -264,6 +263,7 @@ class EmbedJob:
         same = facts.get("identity") == self.identity and facts.get("place") == entry.source
         return same and weights_mark(entry.source) in ("", facts.get("weights"))
 
+    @memory_given_back()
     def run(self, entry: CatalogueEntry) -> str:
         """Embed a model, or record why not.
 
@@ -286,8 +286,6 @@ class EmbedJob:
             facts = self._facts(entry, FAILED) | {"reason": reason}
             write_failure(self.folder(entry), facts)
             return FAILED
-        finally:
-            _free()
 
     def write(
         self, entry: CatalogueEntry, attribution: ModelAttribution, n_bytes: int, seconds: float
@@ -388,10 +386,3 @@ def _sentence(error: BaseException) -> str:
     if isinstance(error, EngineError):
         return str(error)
     return f"It failed with {type(error).__name__}: {first_line(Exception(str(error)))}."
-
-
-def _free() -> None:
-    """Give memory back before the next model."""
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()

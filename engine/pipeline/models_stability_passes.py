@@ -4,7 +4,6 @@ Each pass gives a vector that is held against the usual one of the same model: o
 where these are the same, and over the words of the questions where the words around them differ.
 """
 
-import gc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -27,6 +26,7 @@ from engine.atlas.rewording import (
     shuffled,
     take_apart,
 )
+from engine.devices import memory_given_back
 from engine.errors import EngineError, UnsupportedModel
 from engine.provenance import fingerprint
 from engine.store import atomic_folder, write_array_atomic, write_json_atomic
@@ -136,6 +136,7 @@ class PassJob:
         facts = read_facts(self.folder(item[0]))
         return facts is not None and facts.get("identity") == self.identity
 
+    @memory_given_back()
     def run(self, item: tuple[str, str]) -> str:
         """Run every pass of a model, given as its name and place, and keep the vectors.
 
@@ -158,7 +159,6 @@ class PassJob:
                     write_array_atomic(made / f"{number}.npy", vector)
             facts = {"model": name, "identity": self.identity, "left_out": reasons}
             write_json_atomic(made / "facts.json", facts)
-        gc.collect()
         return name
 
 

@@ -20,6 +20,7 @@ from engine.able.model import AttributionSettings, embed_model
 from engine.able.probes import ProbeSet, probe_set
 from engine.able.rows import Row, encode_probes
 from engine.errors import UnsupportedModel
+from engine.pipeline.claims_models_speed import ATTRIBUTION
 from engine.pipeline.measurements import record_measurement
 from scripts.bench.clock import cpu_seconds, ratio, timed
 
@@ -53,7 +54,7 @@ SHAPES = (
 
 
 def measure_models(rounds: int, n_probes: int) -> None:
-    """Time every shape in turn, and keep the record `model_attribution`."""
+    """Time every shape in turn, and keep the record."""
     torch.set_num_threads(1)
     probes = probe_set("facts", fact_probes(n_probes))
     tokenizer = _tokenizer(probes)
@@ -71,7 +72,7 @@ def measure_models(rounds: int, n_probes: int) -> None:
         "mean_tokens": round(sum(len(row.tokens) for row in rows) / len(rows), 1),
         "vocabulary": VOCAB,
     }
-    record_measurement("model_attribution", setting, records)
+    record_measurement(ATTRIBUTION, setting, records)
     for shape in SHAPES:
         own = [record for record in records if record["shape"] == shape.name]
         factor = ratio(own, "captum_seconds", "own_seconds")

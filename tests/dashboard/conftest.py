@@ -1,10 +1,14 @@
 """Runs that the tests of live pages share."""
 
 import shutil
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 import streamlit as st
+from streamlit.components.v2 import manifest_scanner
 
 
 @pytest.fixture(autouse=True)
@@ -12,6 +16,14 @@ def _nothing_cached() -> None:
     """Answers cached for another test's house must not be served."""
     st.cache_data.clear()
     st.cache_resource.clear()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _packages_are_scanned_once() -> Iterator[None]:
+    """Every page that is opened would look through all installed packages for components."""
+    once = cache(manifest_scanner.scan_component_manifests)
+    with patch.object(manifest_scanner, "scan_component_manifests", once):
+        yield
 
 
 @pytest.fixture(scope="session")

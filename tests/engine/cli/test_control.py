@@ -26,6 +26,7 @@ def typed(house):
     return str(path)
 
 
+@pytest.mark.slow
 def test_control_prints_results_and_gains_as_json(typed):
     """What a script reads is what the tables hold."""
     options = ("--sets", typed, "--features", "prototypes", "--seeds", "2", "--json")

@@ -239,6 +239,7 @@ def test_a_copy_to_ship_takes_some_of_the_pool_along(place):
     assert not has_pool(open_run(place / "without"))
 
 
+@pytest.mark.slow
 def test_every_window_of_the_training_texts_can_be_stored(place):
     """Short last windows among them, padded and not predicted; every training token once."""
     run = open_run("mine")

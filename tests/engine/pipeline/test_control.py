@@ -107,6 +107,7 @@ def test_every_turned_answer_is_traced_and_nothing_else(run, questions):
     assert answers["sae_choice"].isna().all()
 
 
+@pytest.mark.slow
 def test_a_study_is_not_repeated_and_one_with_other_settings_is(run, questions):
     """The manifest says what the tables were made with."""
     study = ControlStudy(sets=(questions,), features="prototypes", seeds=2)
@@ -146,6 +147,7 @@ def test_a_study_killed_while_reading_goes_on_with_the_chunks_it_has(run, questi
         assert table.equals(whole)
 
 
+@pytest.mark.slow
 def test_a_damaged_chunk_is_read_anew(run, questions):
     """A file cut short by a full disk must not stop the study or enter it."""
     study = ControlStudy(sets=(questions,), features="prototypes", seeds=1)

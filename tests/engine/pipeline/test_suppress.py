@@ -112,6 +112,7 @@ def test_the_tables_agree_with_each_other_and_with_the_live_engine(run_path: Pat
     assert sweep.loc[sweep["chosen"], "set_size"].nunique() == 1
 
 
+@pytest.mark.slow
 def test_a_study_killed_anywhere_ends_with_identical_tables(
     run_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
