@@ -158,10 +158,11 @@ def test_sampled_labels_follow_the_model():
 def dense_fisher(model: Any, spaces: Any, rows: torch.Tensor, seed: int) -> torch.Tensor:
     """Mean over sequences of the outer product of sampled-label gradients of one block."""
     generator = torch.Generator().manual_seed(seed)
-    logits = model(input_ids=rows[:, :-1]).logits
-    labels = sample_labels(logits, generator)
-    losses = sequence_loss(logits, labels)
-    flat = [block_gradients(model, spaces, loss)[0].flatten() for loss in losses]
+    flat = []
+    for part in rows.split(20):
+        logits = model(input_ids=part[:, :-1]).logits
+        losses = sequence_loss(logits, sample_labels(logits, generator))
+        flat += [block_gradients(model, spaces, loss)[0].flatten() for loss in losses]
     stacked = torch.stack(flat)
     return stacked.T @ stacked / len(rows)
 
