@@ -9,8 +9,8 @@ import streamlit as st
 from dashboard import data, state, text_heads as text, theme
 from dashboard.components.chart import chart
 from dashboard.components.emergence_curves import Comparison
-from dashboard.components.emergence_effects import verdicts
 from dashboard.components.export import export_buttons
+from dashboard.components.ledger import verdicts
 from dashboard.components.panel import empty_state
 from dashboard.data import RunRef
 from dashboard.figures import heads_emergence, heads_panels as figures
@@ -29,7 +29,7 @@ def augmentation(ref: RunRef, compared: Comparison) -> None:
         _motifs(ref, compared)
     with right:
         _added(ref, compared)
-    verdicts(ref, ("mda.synthetic", "mda.augmentation"))
+    verdicts(ref, ("synthetic", "augmentation"))
 
 
 def _motifs(ref: RunRef, compared: Comparison) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from dashboard import data, service_heads as service, text_heads as text, theme
@@ -11,7 +10,7 @@ from dashboard.components.chart import chart
 from dashboard.components.emergence_curves import arms_table
 from dashboard.components.export import export_buttons
 from dashboard.components.facts import Fact, facts
-from dashboard.components.ledger import claim_row
+from dashboard.components.ledger import verdicts
 from dashboard.components.panel import empty_state
 from dashboard.data import RunRef
 from dashboard.figures import heads_emergence as figures
@@ -92,34 +91,5 @@ def effects_panel(ref: RunRef, unit: str) -> None:
         alt=figures.effects_alt(rows, measures[0]),
         file_name=f"{ref.name}-effects-{unit}",
     )
-    verdicts(ref, (f"mda.{unit.replace('_', '-')}", "mda.emergence", "mda.icl", "mda.general"))
+    verdicts(ref, (unit.replace("_", "-"), "emergence", "icl", "general"))
     export_buttons(rows, name=f"{ref.name}-effects-{unit}", key="effects_file")
-
-
-def verdicts(ref: RunRef, beginnings: tuple[str, ...]) -> None:
-    """What the ledger says of the claims that rest on this run and whose ids begin so."""
-    own = [
-        claim
-        for claim in data.claims()
-        if str(claim.get("id", "")).startswith(beginnings)
-        and f"/{ref.name}/" in str(claim.get("evidence", ""))
-        and isinstance(claim.get("value"), int | float)
-    ]
-    if not own:
-        return
-    held = sum(claim.get("holds") is True for claim in own)
-    name = f"What the ledger says of this: {held} of {len(own)} claims hold"
-    with st.expander(name, icon=":material/fact_check:"):
-        rows = pd.DataFrame([claim_row(claim) for claim in own])
-        st.dataframe(
-            rows[["Holds", "Claim", "Ours", "Unit", "Criterion"]],
-            key=f"verdicts_{beginnings[0]}",
-            hide_index=True,
-            height="content",
-            column_config={
-                "Holds": st.column_config.TextColumn(width=88),
-                "Claim": st.column_config.TextColumn(width=380),
-                "Ours": st.column_config.TextColumn(width=170, help="With its 95 % interval."),
-            },
-            alt=f"{held} of {len(own)} claims hold.",
-        )

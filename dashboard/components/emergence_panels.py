@@ -7,10 +7,10 @@ from dashboard import data, head_rows, service_heads as service, state, text_hea
 from dashboard.components.chart import chart
 from dashboard.components.doors import door
 from dashboard.components.emergence_curves import Comparison, arms_table
-from dashboard.components.emergence_effects import verdicts
 from dashboard.components.export import export_buttons
 from dashboard.components.facts import Fact, facts
 from dashboard.components.heads_samples import SHOWN, sample_list
+from dashboard.components.ledger import verdicts
 from dashboard.components.panel import empty_state
 from dashboard.data import RunRef
 from dashboard.figures import heads_emergence, heads_panels as figures
@@ -30,7 +30,7 @@ def transfer(ref: RunRef, compared: Comparison) -> None:
         _overlaps(ref, compared)
     with right:
         _kinds(ref, compared)
-    verdicts(ref, ("mda.transfer",))
+    verdicts(ref, ("transfer",))
 
 
 def _overlaps(ref: RunRef, compared: Comparison) -> None:
@@ -125,7 +125,7 @@ def catalysts(ref: RunRef, compared: Comparison) -> None:
         _structures(ref, compared)
     with right:
         _timing(ref, compared)
-    verdicts(ref, ("mda.structure", "mda.planted", "mda.timing"))
+    verdicts(ref, ("structure", "planted", "timing"))
     _gallery(ref, compared)
 
 

@@ -14,10 +14,10 @@ from dashboard import (
 )
 from dashboard.components.chart import chart
 from dashboard.components.clicked import new_click
-from dashboard.components.emergence_effects import verdicts
 from dashboard.components.export import export_buttons
 from dashboard.components.facts import Fact, facts
 from dashboard.components.heads_controls import HeadView, forget
+from dashboard.components.ledger import verdicts
 from dashboard.data import RunRef
 from dashboard.figures import heads_influence as figures
 from dashboard.figures.heads import Marks
@@ -144,7 +144,7 @@ def tail_panels(ref: RunRef, view: HeadView) -> None:
         file_name=f"{name}-tail",
     )
     _rival(fits)
-    verdicts(ref, ("mda.top-share", "mda.exponent"))
+    verdicts(ref, ("top-share", "exponent"))
     chart(
         figures.rank_plot(values, dark=dark),
         key="heads_ranks",

@@ -1,11 +1,13 @@
 """The claims ledger: what the papers report, what was measured here, and whether it holds."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from dashboard import data, text, theme
+from dashboard.data import RunRef
 
 
 def ledger() -> None:
@@ -40,6 +42,50 @@ def ledger() -> None:
         },
         alt=f"Claims ledger: {held} of {len(rows)} claims hold.",
     )
+
+
+def verdicts(ref: RunRef, topics: tuple[str, ...]) -> None:
+    """What the ledger says of the claims that rest on this run and speak of these topics."""
+    own = claims_of(data.claims(), ref.name, topics)
+    if not own:
+        return
+    held = sum(claim.get("holds") is True for claim in own)
+    name = f"What the ledger says of this: {held} of {len(own)} claims hold"
+    with st.expander(name, icon=":material/fact_check:"):
+        rows = pd.DataFrame([claim_row(claim) for claim in own])
+        st.dataframe(
+            rows[["Holds", "Claim", "Ours", "Unit", "Criterion"]],
+            key=f"verdicts_{topics[0]}",
+            hide_index=True,
+            height="content",
+            column_config={
+                "Holds": st.column_config.TextColumn(width=88),
+                "Claim": st.column_config.TextColumn(width=380),
+                "Ours": st.column_config.TextColumn(width=170, help="With its 95 % interval."),
+            },
+            alt=f"{held} of {len(own)} claims hold.",
+        )
+
+
+def claims_of(
+    claims: Iterable[Mapping[str, Any]], run: str, topics: tuple[str, ...]
+) -> list[dict[str, Any]]:
+    """Claims with a figure that was measured on a run and speaks of one of some topics.
+
+    Args:
+        claims: Rows of the ledger. An id is `method.topic`, or `method.study-topic` where a study
+            beside the main one repeats the claim.
+        run: Name of a run.
+        topics: Beginnings of what follows the method or the study; an empty one fits all.
+    """
+    wanted = tuple(joint + topic for topic in topics for joint in (".", "-"))
+    return [
+        dict(claim)
+        for claim in claims
+        if f"/{run}/" in str(claim.get("evidence", ""))
+        and isinstance(claim.get("value"), int | float)
+        and any(words in str(claim.get("id", "")) for words in wanted)
+    ]
 
 
 def claim_row(claim: dict[str, Any]) -> dict[str, str]:

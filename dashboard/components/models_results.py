@@ -9,8 +9,8 @@ import streamlit as st
 from dashboard import data, state, text_models as text, theme
 from dashboard.components.chart import chart
 from dashboard.components.doors import escape_markdown
-from dashboard.components.emergence_effects import verdicts
 from dashboard.components.export import export_buttons
+from dashboard.components.ledger import verdicts
 from dashboard.components.models_controls import ModelsView
 from dashboard.components.panel import empty_state
 from dashboard.data import RunRef
@@ -63,7 +63,7 @@ def relations_panel(ref: RunRef, view: ModelsView) -> None:
 
 def _ledger(ref: RunRef) -> None:
     """Claims that rest on this run; for another run, which one the shipped figures belong to."""
-    verdicts(ref, _CLAIMS)
+    verdicts(ref, ("",))
     shipped = evidence_runs(data.claims(), _CLAIMS)
     if shipped and ref.name not in shipped:
         st.caption(escape_markdown(text.FIGURES_OF.format(runs=" and ".join(shipped))))

@@ -51,7 +51,13 @@ def overlap_matrix(
             dark,
             height=max(260, 34 * len(names)) + 110,
             title={"text": OVERLAP_TITLES[measure], "subtitle": {"text": subtitle}},
-            xaxis={"title": {"text": "head"}, "type": "category", "tickangle": 0},
+            xaxis={
+                "title": {"text": "head"},
+                "type": "category",
+                "tickvals": shown,
+                "ticktext": [name.strip().replace(" ", "<br>") for name in shown],
+                "tickangle": 0,
+            },
             yaxis={"title": {"text": "head"}, "type": "category", "autorange": "reversed"},
         )
     )
@@ -106,7 +112,7 @@ def kinds_dots(rows: pd.DataFrame, *, dark: bool, subtitle: str) -> go.Figure:
     figure = go.Figure(
         layout=theme.layout(
             dark,
-            height=44 * max(1, len(arms)) + 150,
+            height=44 * max(1, len(arms)) + 160,
             title={"text": "What an arm does to other heads", "subtitle": {"text": subtitle}},
             xaxis={"title": {"text": "arm − baseline (share of attention)"}, "nticks": 7},
             yaxis={
@@ -117,7 +123,8 @@ def kinds_dots(rows: pd.DataFrame, *, dark: bool, subtitle: str) -> go.Figure:
                 "zeroline": False,
                 "tickfont": {"color": colours.text},
             },
-            legend={"orientation": "h", "x": 0, "y": -0.3, "yanchor": "top"},
+            margin={"b": 104},
+            legend={"orientation": "h", "x": 0, "y": 0, "yanchor": "bottom", "yref": "container"},
         )
     )
     figure.add_vline(x=0, line={"color": colours.muted, "width": 1})
