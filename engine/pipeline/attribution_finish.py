@@ -104,7 +104,8 @@ def copy_pool(pool: Run, writer: RunWriter, *, sequences: int | None) -> None:
     writer.write_shard(SEQUENCES, 0, kept)
     finish_pool(writer, files, facts["n_prototypes"], inverted=False)
     own = {k: v for k, v in facts.items() if k not in {"identity", "started", "finished"}}
-    sizes = {"sequences": len(chosen), "tokens": len(tokens), "drawn_from": len(table)}
+    drawn_from = facts.get("drawn_from", len(table))  # of a copy, what that one was drawn from
+    sizes = {"sequences": len(chosen), "tokens": len(tokens), "drawn_from": drawn_from}
     writer.finish_stage(POOL, own | sizes)
 
 

@@ -130,8 +130,9 @@ def sweep() -> pd.DataFrame:
 def test_dose_and_response_mark_the_chosen_point_the_aim_and_the_margin(sweep: pd.DataFrame):
     """What was chosen, what was aimed at and what was allowed stand in the picture."""
     figure = batch_dose.dose_response(sweep, ["classifier"], 1.1, dark=False)
-    rings = [t for t in figure.data if t.mode == "markers+text"]
+    rings = [t for t in figure.data if t.name == "chosen"]
     assert [(t.x[0], t.y[0]) for t in rings] == [(11, pytest.approx(0.55)), (11, 1.055)]
+    assert [t.showlegend for t in rings] == [True, False]
     said = [a.text for a in figure.layout.annotations]
     assert said == ["aim 75%", "margin 1.10"]
     assert figure.layout.xaxis.type == "log"

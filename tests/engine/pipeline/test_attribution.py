@@ -219,6 +219,9 @@ def test_a_copy_to_ship_takes_some_of_the_pool_along(place):
     assert kept["domain"].value_counts().tolist() == [3, 3]
     assert len(kept[ids].merge(every[ids])) == 6
     assert copy.manifest["stages"][POOL]["drawn_from"] == SEQUENCES
+    again = publish(str(place / "copy"), place / "again", pool=4)
+    facts = again.manifest["stages"][POOL]
+    assert (facts["sequences"], facts["drawn_from"]) == (4, SEQUENCES)
     assert check_run(copy) == []
     model, _ = load_prism(copy.model_path)
     small, large = (AttributionIndex.open(run, model) for run in (copy, open_run("mine")))
