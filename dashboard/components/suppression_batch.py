@@ -104,7 +104,7 @@ def _means(own: pd.DataFrame, scorers: pd.DataFrame) -> list[Fact]:
         if "random" in found.index:
             note += f" · random sets {signed(-100 * found.loc['random', 'drop'])} %"
         part = text.TOOK_PART if row["chose"] else text.NO_PART
-        name = f"Mean score, {row['scorer']}"
+        name = f"Mean score, {batch.scorer_word(row['scorer'])}"
         shown = f"{number(float(before['mean']))} → {number(float(after['mean']))}"
         items.append(Fact(name, shown, note, f"{row['meaning']}. It {part}."))
     return items

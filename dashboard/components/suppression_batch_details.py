@@ -9,7 +9,7 @@ from dashboard.components.doors import door
 from dashboard.components.export import export_buttons
 from dashboard.components.facts import Fact, facts
 from dashboard.data import RunRef
-from dashboard.figures import batch_dose
+from dashboard.figures import batch, batch_dose
 from dashboard.theme import is_dark, number, table_height
 
 
@@ -46,7 +46,7 @@ def _unchanged(scorer: str, rows: pd.DataFrame) -> Fact:
     shown = [number(means[name]) for name in ("baseline", "suppressed") if name in means]
     n = int(rows["n_generations"].max())
     note = f"random sets {number(means.get('random'))} · n = {n:,}"
-    return Fact(f"Mean score, {scorer}", " → ".join(shown), note)
+    return Fact(f"Mean score, {batch.scorer_word(scorer)}", " → ".join(shown), note)
 
 
 def candidates(ref: RunRef, concept: str) -> None:

@@ -29,6 +29,11 @@ def scorer_name(name: str) -> str:
     return SCORERS.get(name, name)
 
 
+def scorer_word(name: str) -> str:
+    """A scorer in a word or two, without its unit."""
+    return scorer_name(name).partition(" (")[0]
+
+
 def looks(colours: Palette) -> dict[str, tuple[str, str, str]]:
     """Colour, dash and symbol of each condition, the same in every figure of a study."""
     return {

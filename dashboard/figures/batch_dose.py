@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from dashboard.figures.batch import CONDITIONS, looks, scorer_name
+from dashboard.figures.batch import CONDITIONS, looks, scorer_word
 from dashboard.figures.tokens import escaped
 from dashboard.theme import Palette, layout, number, palette
 
@@ -38,7 +38,7 @@ def dose_response(
         dark: Theme.
     """
     colours = palette(dark)
-    panels = [(s, "drop", f"fall by {escaped(scorer_name(s).split(' (')[0])}") for s in scorers]
+    panels = [(s, "drop", f"fall by {escaped(scorer_word(s))}") for s in scorers]
     if scorers:
         panels.append((scorers[0], "perplexity_ratio", "perplexity ÷ before"))
     figure = make_subplots(rows=1, cols=max(1, len(panels)), horizontal_spacing=0.1)
