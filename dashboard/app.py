@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 from streamlit.navigation.page import StreamlitPage
 
 from dashboard import data, state, text
@@ -26,14 +27,22 @@ def pick_run() -> None:
         return
     handed = st.query_params.pop(HANDED_RUN, None)
     if handed in refs:
-        st.query_params.pop("run", None)  # of the page one comes from; it would win
-        st.session_state["run"] = handed
-        st.rerun()
+        take_over(handed)
     wanted = st.query_params.get("run")
     if wanted is not None and wanted not in refs:
         state.read_choice("run", refs, next(iter(refs)))
     name = st.sidebar.selectbox("Run", list(refs), key="run", bind="query-params")
     st.session_state["headwater_run"] = refs[name]
+
+
+def take_over(run: str) -> None:
+    """Choose the run that a door of another page hands over, against the one in the address."""
+    st.session_state["run"] = run  # wins over the address once the picker has been drawn
+    try:
+        st.query_params.pop("run", None)
+    except StreamlitAPIException:  # it has: the parameter is the picker's, who writes it anew
+        return
+    st.rerun()  # in a new tab the address as it was opened would win
 
 
 def shows_nothing(entry: Entry) -> bool:

@@ -52,6 +52,16 @@ def test_every_input_of_a_link_is_kept(heads_run: Path):
     assert "lower the score of head 0.2" in words(app)
 
 
+def test_the_positive_control_of_a_head_is_not_shown_with_another(heads_run: Path):
+    """Top samples were selected for the chosen head alone."""
+    assert heads_run.is_dir()
+    app = open_page("heads", head="0.1")
+    assert not app.exception
+    facts = "".join(pages(app))
+    assert "<dd>0.1" in facts
+    assert "Generated repeats" not in facts
+
+
 NONSENSE = {
     "seed": "9",
     "head": "<script>",
@@ -252,6 +262,22 @@ def test_another_run_arrives_through_a_door(heads_run: Path, synthetic_path: Pat
     assert app.selectbox(key="run").value == "synthetic"
     assert link(app, "into") == ""
     assert open_page("runs", into="nothing").selectbox(key="run").value == "synthetic"
+
+
+def test_a_door_of_a_page_that_is_open_wins_over_its_run(heads_run: Path, synthetic_path: Path):
+    """By then the parameter belongs to the picker, which nothing else may take away."""
+    shutil.copytree(synthetic_path, heads_run.parent / "synthetic")
+    app = open_page("runs", run="synthetic")
+    assert app.selectbox(key="run").value == "synthetic"
+    app.query_params["run"] = "synthetic"
+    app.query_params["into"] = "heads"
+    app.run()
+    assert not app.exception
+    assert app.selectbox(key="run").value == "heads"
+    assert "into" not in app.query_params
+    app.run()
+    assert app.selectbox(key="run").value == "heads"
+
 
 
 def test_the_overview_of_a_run_of_heads_shows_its_choices_and_effects(heads_run: Path):
