@@ -29,7 +29,7 @@ from engine.provenance import fingerprint
 from engine.schema.model_atlas_tables import MODEL_LAYOUTS
 from engine.schema.model_lineage_tables import MODEL_CARDS
 from engine.schema.model_tables import MODEL_CATALOGUE, MODEL_EMBEDDINGS
-from engine.store import Run, RunWriter, open_run, read_table
+from engine.store import Run, RunWriter, atomic_folder, one_at_a_time, open_run, read_table
 
 
 logger = logging.getLogger(__name__)
@@ -90,7 +90,8 @@ def add_model(
     if not adding.job.is_done(adding.entry):
         _attribute(adding, progress, started)
         seconds = time.perf_counter() - started
-    _write_rows(adding)
+    with one_at_a_time(adding.path):
+        _write_rows(adding)
     return _report(adding, seconds)
 
 
@@ -100,7 +101,8 @@ def own_copy(run: Run) -> Run:
         return run
     target = cache_root() / f"{run.path.name}-own"
     if not target.is_dir():
-        shutil.copytree(run.path, target)
+        with atomic_folder(target) as made:
+            shutil.copytree(run.path, made, dirs_exist_ok=True)
     return open_run(target)
 
 

@@ -38,7 +38,7 @@ from engine.lm.loading import first_line
 from engine.lm.packaged import PACKAGED, packaged_path
 from engine.pipeline.models_cards import card_frame, merged_cards
 from engine.pipeline.models_catalogue import Catalogue, CatalogueEntry
-from engine.pipeline.models_tables import map_frames
+from engine.pipeline.models_tables import map_frames, refuse_losing
 from engine.provenance import fingerprint, fingerprint_model
 from engine.schema.model_lineage_tables import MODEL_CARDS
 from engine.store import RunWriter, read_parquet, stored_manifest
@@ -137,10 +137,12 @@ def embed_catalogue(
         fan: Where models are embedded; here, one after the other, unless given.
 
     Raises:
-        CacheStale: The run holds models embedded over other probes or with other settings.
+        CacheStale: The run holds models embedded over other probes or with other settings, or
+            models that would be lost.
         StorageError: The disk is full or closed to us; what was finished is whole.
     """
     study = study or EmbedStudy()
+    refuse_losing(path, path / MODELS, [entry.name for entry in catalogue.entries])
     for problem in catalogue.problems:
         logger.warning("%s", problem)
     writer = open_map(path, probes, study)

@@ -1,11 +1,12 @@
 """The tables of a map, gathered from the folders of its models."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from engine.able.files import EMBEDDED, check_probes, read_facts, read_tables
+from engine.able.files import EMBEDDED, check_probes, folder_name, read_facts, read_tables
 from engine.able.probes import ProbeSet
 from engine.errors import CacheStale
 from engine.schema import TableSpec
@@ -16,6 +17,7 @@ from engine.schema.model_tables import (
     MODEL_PROBES,
     MODEL_WORDS,
 )
+from engine.store import read_parquet, stored_manifest
 
 
 _OF_MODELS = (MODEL_EMBEDDINGS, MODEL_WORDS, MODEL_OPTIONS)
@@ -98,3 +100,35 @@ def _frame(spec: TableSpec, parts: list[pd.DataFrame]) -> pd.DataFrame:
     if not parts:
         return pd.DataFrame({column.name: [] for column in spec.columns})
     return pd.concat(parts, ignore_index=True)
+
+
+def refuse_losing(path: Path, folder: Path, names: Collection[str]) -> None:
+    """Refuse a run whose tables hold models that could not be written into them again.
+
+    Of a map that was published, and of a copy of one, the tables were kept and not the models'
+    folders, from which a catalogue run writes all tables anew.
+
+    Args:
+        path: Folder of the run, which need not be there.
+        folder: Where the models' folders would lie.
+        names: Models that are to be embedded.
+
+    Raises:
+        CacheStale: There are such models, and they are not among the names.
+    """
+    manifest = (stored_manifest(path) or {}) if path.is_dir() else {}
+    kept = manifest.get("tables", {}).get(MODEL_CATALOGUE.name, {"files": []})["files"]
+    rows = [read_parquet(path / file["path"], MODEL_CATALOGUE) for file in kept]
+    lost = [
+        model
+        for frame in rows
+        for model in frame["model"][frame["status"] == EMBEDDED].astype(str)
+        if model not in names and not (folder / folder_name(model)).is_dir()
+    ]
+    if lost:
+        raise CacheStale(
+            f"Run {path.name} keeps no files of its own for {len(lost)} of its models, as a map "
+            "that was published does, and embedding a catalogue into it would lose them. Name "
+            "another run with --run, or add single models with `headwater models add MODEL "
+            f"--run {path.name}`."
+        )

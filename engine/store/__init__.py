@@ -5,6 +5,7 @@ from engine.store.checking import check_run
 from engine.store.files import (
     atomic_file,
     atomic_folder,
+    one_at_a_time,
     read_json,
     remove_leftovers,
     write_array_atomic,
@@ -47,6 +48,7 @@ __all__ = [
     "iter_foreign_column",
     "list_broken",
     "list_runs",
+    "one_at_a_time",
     "open_array",
     "open_named_run",
     "open_run",

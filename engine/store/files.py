@@ -159,16 +159,54 @@ def read_json(path: Path) -> Any:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what an interrupted write left behind in `folder` and the folders below it."""
+    """Remove what an interrupted write left behind in `folder` and the folders below it.
+
+    What a process that still runs on this machine is writing stays.
+    """
     for path in sorted(folder.rglob(f".*{_TEMPORARY}*")):
+        if _is_being_written(path):
+            continue
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)
 
 
+@contextmanager
+def one_at_a_time(folder: Path) -> Iterator[None]:
+    """Wait until nobody else is in such a block for a folder; the system frees a killed one's.
+
+    Args:
+        folder: It exists. Do not nest blocks for one folder.
+    """
+    if fcntl is None:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def _temporary(path: Path) -> Path:
-    return path.with_name(f".{path.name}{_TEMPORARY}{uuid.uuid4().hex[:8]}")
+    mark = f"{_TEMPORARY}{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    return path.with_name(f".{path.name}{mark}")
+
+
+def _is_being_written(path: Path) -> bool:
+    """Whether the process in a temporary name runs; always False where that cannot be asked."""
+    process, dash, _ = path.name.rpartition(_TEMPORARY)[2].partition("-")
+    if os.name == "nt" or not dash or not process.isdecimal():
+        return False
+    try:
+        os.kill(int(process), 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _sync_folder(folder: Path) -> None:

@@ -202,6 +202,8 @@ def _cast(spec: TableSpec, column: ColumnSpec, values: Any) -> pa.Array | pa.Chu
     try:
         if isinstance(values, pa.Array | pa.ChunkedArray):
             return values.cast(column.type)
+        if len(values) == 0:
+            return pa.array([], type=column.type)  # whatever type an empty column was given
         if pa.types.is_floating(column.type):
             floats = pd.Series(values).to_numpy(np.float64, na_value=np.nan)
             with np.errstate(over="ignore"):

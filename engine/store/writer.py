@@ -28,6 +28,7 @@ class RunWriter:
         self.path = path
         self._draft = draft
         self._stage: str | None = None
+        self._withdrawn: set[str] = set()
 
     @classmethod
     def create(
@@ -101,6 +102,10 @@ class RunWriter:
     def begin_stage(self, stage: str, identity: Any) -> bool:
         """Enter a stage; tables written from now on belong to it.
 
+        What an earlier call with another identity wrote is gone for this writer at once, and for
+        readers when the first table is written: a stage that fails before it has a result leaves
+        the run as it was.
+
         Args:
             stage: Name of the stage.
             identity: What determines its result. When an earlier, unfinished call had another
@@ -116,10 +121,10 @@ class RunWriter:
             return "finished" in entry
         own = [n for n, t in self._draft["tables"].items() if t.get("stage") == stage]
         for table in own:
-            self._withdraw(table)
-        self._withdraw_arrays(stage)
+            del self._draft["tables"][table]
+        _drop_arrays(self._draft, stage)
+        self._withdrawn.add(stage)
         self._draft["stages"][stage] = {"identity": mark, "started": now_iso()}
-        self._save_draft()
         return False
 
     def write_table(self, table: str, frame: Frame) -> None:
@@ -193,6 +198,7 @@ class RunWriter:
 
     def array_folder(self, group: str) -> Path:
         """Folder in which the stage fills the array files of a group."""
+        self._make_way()
         return self.path / group
 
     def register_arrays(self, group: str, names: Iterable[str]) -> None:
@@ -232,6 +238,7 @@ class RunWriter:
         if (model / "config.json").is_file():
             facts_of_model = self._draft.get("model") or {}
             self._draft["model"] = {**facts_of_model, "fingerprint": fingerprint_model(model)}
+        self._withdrawn.clear()
         write_json_atomic(self.path / MANIFEST, self._draft)
         (self.path / DRAFT).unlink(missing_ok=True)
         self._remove_orphans()
@@ -246,6 +253,7 @@ class RunWriter:
                     path.unlink(missing_ok=True)
 
     def _write(self, name: str, frame: Frame, spec: TableSpec) -> dict[str, Any]:
+        self._make_way()
         path = self.path / name
         rows = write_parquet(path, frame, spec)
         size = path.stat().st_size
@@ -260,16 +268,21 @@ class RunWriter:
         if published["tables"].pop(table, None) is not None:
             write_json_atomic(self.path / MANIFEST, published)
 
-    def _withdraw_arrays(self, stage: str) -> None:
-        """Forget a stage's array files, in the published manifest too, before they are replaced."""
-        _drop_arrays(self._draft, stage)
-        if not (self.path / MANIFEST).is_file():
+    def _make_way(self) -> None:
+        """Take what begun stages wrote earlier out of the published manifest too."""
+        stages, self._withdrawn = self._withdrawn, set()
+        if not stages or not (self.path / MANIFEST).is_file():
             return
         published = read_json(self.path / MANIFEST)
-        if _drop_arrays(published, stage):
+        gone = [n for n, t in published["tables"].items() if t.get("stage") in stages]
+        for table in gone:
+            del published["tables"][table]
+        dropped = [_drop_arrays(published, stage) for stage in sorted(stages)]
+        if gone or any(dropped):
             write_json_atomic(self.path / MANIFEST, published)
 
     def _save_draft(self) -> None:
+        self._make_way()
         write_json_atomic(self.path / DRAFT, self._draft)
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import pandas as pd
 import pytest
@@ -10,13 +11,14 @@ from engine.able.embedding import VARIANTS, EmbeddingSettings
 from engine.able.files import EMBEDDED, folder_name, read_facts
 from engine.able.model import AttributionSettings
 from engine.able.probes import probe_set
-from engine.errors import CacheMissing, ConfigError, EngineError
+from engine.errors import CacheMissing, CacheStale, ConfigError, EngineError
 from engine.pipeline.models_add import add_model
 from engine.pipeline.models_catalogue import read_catalogue
 from engine.pipeline.models_embed import MODELS, EmbedStudy, embed_catalogue
 from engine.pipeline.models_map import variants_of, write_layouts
 from engine.pipeline.models_relations_reading import open_map_data
 from engine.store import RunWriter, check_run, open_run, read_table
+from tests.assertions import assert_plain_sentence
 from tests.engine.able.tiny_causal import SHORT, save_tiny
 
 
@@ -192,6 +194,31 @@ def test_a_map_without_its_models_folders_can_grow(run, models):
     facts = read_facts(run / MODELS / folder_name("copy"))
     assert facts is not None
     assert facts["status"] == EMBEDDED
+
+
+def test_a_catalogue_is_not_embedded_into_a_map_that_would_lose_models(run, models):
+    """Its tables are all there is of them; nothing is touched."""
+    shutil.rmtree(run / MODELS / folder_name("llama-3"))
+    (models / "one.csv").write_text("path\ncopy\n")
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    with pytest.raises(CacheStale, match=r"for 1 of its models.*models add MODEL") as refused:
+        embed_catalogue(run, read_catalogue(models / "one.csv"), PROBES, STUDY)
+    assert_plain_sentence(str(refused.value))
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+    assert (
+        len(embed_catalogue(run, read_catalogue(models / "all.csv"), PROBES, STUDY).embedded) == 3
+    )
+
+
+def test_models_added_at_once_all_join_the_map(run, models):
+    """Two commands on one map: each waits for the other's rows."""
+    names = ["first", "second", "third"]
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda name: add_model(str(run), str(models / "copy"), name), names))
+    grown = open_run(run)
+    assert set(names) <= set(read_table(grown, "model_catalogue")["model"])
+    assert grown.manifest["stages"]["add"]["models"] == names
+    assert check_run(grown) == []
 
 
 def test_a_map_of_an_engine_that_knew_fewer_variants_can_grow(run, models, monkeypatch):

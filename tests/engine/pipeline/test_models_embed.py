@@ -14,7 +14,7 @@ from engine.pipeline.models_catalogue import CatalogueEntry, read_catalogue
 from engine.pipeline.models_embed import MODELS, EmbedStudy, embed_catalogue
 from engine.pipeline.models_tables import map_frames
 from engine.schema.model_tables import MODEL_TABLES
-from engine.store import write_parquet
+from engine.store import open_run, read_table, write_parquet
 from tests.engine.able.tiny_causal import SHORT, save_tiny
 
 
@@ -245,3 +245,14 @@ def test_a_catalogue_names_models_by_folder_hub_id_or_name(tmp_path):
         read_catalogue(tmp_path / "c.csv")
     with pytest.raises(ConfigError, match="cannot be read as CSV"):
         read_catalogue(tmp_path / "missing.csv")
+
+
+def test_a_catalogue_of_which_no_model_can_be_embedded_ends_with_its_reasons(zoo, tmp_path):
+    """The map is whole, and empty."""
+    write_catalogue(tmp_path / "none.csv", [{"path": "nowhere"}])
+    run = tmp_path / "none"
+    report = embed_catalogue(run, read_catalogue(tmp_path / "none.csv"), PROBES, STUDY)
+    assert report.embedded == ()
+    assert list(report.failed) == ["nowhere"]
+    assert read_table(open_run(run), "model_embeddings").empty
+    assert read_table(open_run(run), "model_catalogue")["status"].tolist() == ["failed"]

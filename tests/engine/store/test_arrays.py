@@ -132,6 +132,8 @@ def test_a_stage_of_new_settings_withdraws_its_arrays_first(tmp_path: Path):
     writer.begin_stage("index", {"other": 1})
     assert "attribution" in open_run(path).arrays
     writer.begin_stage("attribution", {"other": 1})
+    assert "attribution" in open_run(path).arrays
+    writer.array_folder("attribution")
     assert open_run(path).arrays == {}
     with pytest.raises(CacheMissing, match="has no array wide"):
         open_array(open_run(path), "attribution", "wide")

@@ -2,6 +2,9 @@
 
 import errno
 import os
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -89,6 +92,34 @@ def test_leftovers_of_a_killed_process_are_removed(tmp_path: Path):
     (tmp_path / ".hidden").write_text("kept")
     store.remove_leftovers(tmp_path)
     assert sorted(p.name for p in tmp_path.rglob("*")) == [".hidden", "part"]
+
+
+def test_what_a_running_process_writes_is_no_leftover(tmp_path: Path):
+    """Two commands on one run: the second must not take the first one's file away."""
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    (tmp_path / f".x.parquet.tmp-{gone.pid}-0a1b2c3d").write_text("half")
+    with store.atomic_file(tmp_path / "whole") as file:
+        file.write(b"whole")
+        store.remove_leftovers(tmp_path)
+    assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("whole", b"whole")]
+
+
+def test_one_at_a_time_waits_for_the_other(tmp_path: Path):
+    """Threads and processes alike."""
+    order: list[str] = []
+
+    def second() -> None:
+        with store.one_at_a_time(tmp_path):
+            order.append("second")
+
+    with store.one_at_a_time(tmp_path):
+        other = threading.Thread(target=second)
+        other.start()
+        other.join(0.2)
+        order.append("first")
+    other.join(10)
+    assert order == ["first", "second"]
 
 
 def test_scratch_of_a_killed_process_goes_and_that_of_a_running_one_stays(tmp_path: Path):

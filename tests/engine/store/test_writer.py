@@ -102,10 +102,24 @@ def test_a_stage_of_another_identity_starts_anew(house: Path):
     again = RunWriter.resume(path)
     assert again.begin_stage("index", {"bins": 5}) is False
     assert not again.shard_done("prototype_activations", 0)
-    assert not store.open_run("r").has("prototype_activations")
     again.write_shard("prototype_activations", 1, activations(0))
+    assert not store.open_run("r").has("prototype_activations")
     again.finish_stage("index", {})
     assert [file.name for file in (path / "activations").iterdir()] == ["part-00001.parquet"]
+
+
+def test_a_stage_that_fails_before_its_first_table_leaves_the_run_as_it_was(house: Path):
+    """Its settings were others, or its inputs were not there: what was finished is still read."""
+    path = house / "cache" / "r"
+    writer = create(path)
+    writer.begin_stage("index", {"bins": 3})
+    writer.write_shard("prototype_activations", 0, activations(0))
+    writer.finish_stage("index", {})
+    before = {file.name: file.read_bytes() for file in path.iterdir() if file.is_file()}
+    assert RunWriter.resume(path).begin_stage("index", {"bins": 5}) is False
+    assert {f.name: f.read_bytes() for f in path.iterdir() if f.is_file()} == before
+    assert RunWriter.resume(path).begin_stage("index", {"bins": 3}) is True
+    assert store.check_run(store.open_run("r")) == []
 
 
 def test_a_later_stage_keeps_the_tables_of_an_earlier_one(house: Path):
