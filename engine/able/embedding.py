@@ -17,7 +17,7 @@ from jaxtyping import Float, Float32
 from engine.able.columns import Columns
 from engine.able.projection import project
 from engine.able.words import WordRule
-from engine.config import require
+from engine.config import MAX_SEED, require, require_within
 from engine.errors import UnsupportedModel
 
 
@@ -51,7 +51,7 @@ class EmbeddingSettings:
         require(
             self.n_dimensions >= 1, f"n_dimensions is {self.n_dimensions}; it must be 1 or more."
         )
-        require(0 <= self.seed < 2**63, f"The seed of a projection is {self.seed}; use 0 or more.")
+        require_within(self, 0, MAX_SEED, "seed")
 
 
 VARIANTS: dict[str, EmbeddingSettings] = {

@@ -96,6 +96,8 @@ def load_model(
     name = name or source
     adapter = adapter_base(source)
     base = source if adapter is None else base or adapter
+    if Path(base).is_absolute() and not Path(base).is_dir():
+        raise CacheMissing(f"There is no folder {base}; check the path, or give a hub id.")
     refuse_configuration(base, allow_code=allow_code)
     model, place = _weights(base, dtype, allow_code)
     if adapter is not None:

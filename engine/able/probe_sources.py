@@ -100,8 +100,10 @@ def read_lines(path: Path) -> tuple[list[Probe], int]:
     reason = ""
     for number, line in enumerate(rows, start=1):
         try:
-            found.append(probe_of_row(path.stem, json.loads(line)))
-        except (MalformedRowError, ValueError) as error:
+            row = json.loads(line)
+            json.dumps(row, ensure_ascii=False).encode()  # refuses half of a character
+            found.append(probe_of_row(path.stem, row))
+        except (MalformedRowError, ValueError, RecursionError) as error:
             reason = reason or f"line {number}: {error}"
     if not found:
         raise ConfigError(

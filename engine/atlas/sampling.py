@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 from engine.able.loading import LoadedModel
 from engine.able.probes import Probe
-from engine.config import require_positive
+from engine.config import MAX_SEED, require_positive, require_within
 from engine.errors import UnsupportedModel
 
 
@@ -46,6 +46,7 @@ class SamplingSettings:
 
     def __post_init__(self) -> None:
         require_positive(self, "n_genes", "n_samples", "n_tokens", "n_characters")
+        require_within(self, 0, MAX_SEED, "seed")
 
 
 def genes(probes: Sequence[Probe], settings: SamplingSettings) -> tuple[str, ...]:

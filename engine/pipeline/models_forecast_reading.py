@@ -88,8 +88,9 @@ def file_scores(data: MapData, path: Path, columns: Sequence[str] = ()) -> Score
     missing = [column for column in chosen if column not in numeric]
     require(
         bool(chosen) and not missing,
-        f"The scores {path} have no column of numbers {missing[0] if missing else ''}; they have "
-        f"{', '.join(numeric) or 'none'}.",
+        f"The scores {path} have no column of numbers"
+        f"{f' called {missing[0]}; they have ' + (', '.join(numeric) or 'none') if missing else ''}"
+        "; a CSV with a column of scores beside the models' names is read.",
     )
     known = frame.dropna(subset=chosen).drop_duplicates(name).set_index(name)
     names = tuple(model for model in data.names if model in known.index)

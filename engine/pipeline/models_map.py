@@ -77,7 +77,7 @@ def write_layouts(
         ConfigError: A variant is not there, or there is one model alone.
     """
     run = open_run(name)
-    require(seed >= 0, f"--seed is {seed}; it must be 0 or more.")
+    require(0 <= seed < 2**32, f"--seed is {seed}; it must be 0 or more, and {2**32 - 1} at most.")
     held = variants_of(run)
     chosen = list(dict.fromkeys(variants)) or held
     drawn = {variant: embeddings(run, variant) for variant in chosen}

@@ -37,7 +37,7 @@ from engine.atlas.relations import (
 from engine.atlas.sampling import SamplingSettings, nei_similarity
 from engine.atlas.similarity import cosines, unit_rows
 from engine.atlas.weights import weight_cosines
-from engine.config import require_positive
+from engine.config import MAX_SEED, require_positive, require_within
 from engine.corpus.documents import Progress, no_progress
 from engine.pipeline.models_relations_reading import MapData, input_marks, open_map_data
 from engine.pipeline.models_relations_sampling import sample_models
@@ -73,6 +73,7 @@ class RelationSettings:
 
     def __post_init__(self) -> None:
         require_positive(self, "n_splits")
+        require_within(self, 0, MAX_SEED, "seed")
 
 
 def relate_models(

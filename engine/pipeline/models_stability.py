@@ -19,7 +19,7 @@ from engine.able.columns import Columns
 from engine.able.files import folder_name, read_attribution, read_facts, read_probe_set
 from engine.able.probes import ProbeSet
 from engine.atlas.similarity import shared_roots
-from engine.config import require
+from engine.config import MAX_SEED, require, require_within
 from engine.corpus.documents import Progress, no_progress
 from engine.errors import CacheMissing, ConfigError
 from engine.jobs import Fan, map_jobs
@@ -68,7 +68,7 @@ class StabilityStudy:
     def __post_init__(self) -> None:
         require(self.sample >= 3, f"--sample is {self.sample}; it must be 3 models or more.")
         require(self.n_probes >= 1, f"--probes is {self.n_probes}; it must be 1 or more.")
-        require(self.seed >= 0, f"--seed is {self.seed}; it must be 0 or more.")
+        require_within(self, 0, MAX_SEED, "seed")
 
 
 def measure_stability(

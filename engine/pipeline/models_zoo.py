@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from engine.config import require
+from engine.config import MAX_SEED, require
 from engine.corpus.documents import Progress, no_progress
 from engine.errors import EngineError
 from engine.pipeline.models_zoo_folder import ZooFolder
-from engine.pipeline.models_zoo_tables import write_plan, write_tables
+from engine.pipeline.models_zoo_tables import MANIFEST, write_plan, write_tables
 from engine.store import remove_leftovers
 from engine.zoo.architectures import SIZES
 from engine.zoo.manifest import ModelSpec, Plan
@@ -50,10 +50,28 @@ def open_zoo(
         schedules: other training.
         seed: seed of world and plan.
         n_questions: questions every model is asked, at most.
+
+    Raises:
+        ConfigError: the seed is none, or the folder holds something else.
     """
+    require(
+        0 <= seed <= MAX_SEED, f"--seed is {seed}; it must be 0 or more, and {MAX_SEED} at most."
+    )
+    _refuse_others_folder(path)
     full = plan or make_plan(seed)
     chosen = make_slice(full) if only_slice else full
     return ZooFolder(path, chosen, World(seed, n_questions), schedules or Schedules())
+
+
+def _refuse_others_folder(path: Path) -> None:
+    """A zoo goes into a folder of its own."""
+    if not path.exists() or (path.is_dir() and (path / MANIFEST).is_file()):
+        return
+    require(path.is_dir(), f"{path} is a file; name a folder with --to.")
+    require(
+        not any(path.iterdir()),
+        f"{path} holds other things than a zoo; name an empty folder with --to.",
+    )
 
 
 def build_zoo(

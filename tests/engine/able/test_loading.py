@@ -9,6 +9,7 @@ import torch
 
 from engine.able.loading import adapter_base, gated_sentence, load_model, load_tokenizer
 from engine.errors import CacheMissing, CacheStale, UnsupportedModel
+from tests.assertions import assert_plain_sentence
 from tests.engine.able.tiny_causal import save_tiny, tiny_model, tiny_tokenizer
 
 
@@ -150,14 +151,12 @@ def test_offsets_that_do_not_fit_are_refused(monkeypatch, folder):
         load_tokenizer(folder, "mine")
 
 
-def test_a_folder_without_a_tokenizer_is_refused(folder, tmp_path):
+def test_a_folder_without_a_tokenizer_is_refused(folder):
     """The model's own is needed."""
     for path in Path(folder).glob("token*"):
         path.unlink()
     with pytest.raises(UnsupportedModel, match="no tokenizer that can be read"):
         load_model(folder)
-    with pytest.raises(CacheMissing, match="No model can be read"):
-        load_model(str(tmp_path / "nowhere"))
 
 
 def test_a_gated_repository_is_named():
@@ -170,3 +169,10 @@ def test_a_gated_repository_is_named():
     assert "meta/secret is gated" in sentence
     assert "hf auth login" in sentence
     assert gated_sentence("meta/open", OSError("not found")) is None
+
+
+def test_a_folder_that_is_not_there_is_not_taken_for_a_hub_id(tmp_path):
+    """The sentence speaks of folders."""
+    with pytest.raises(CacheMissing, match="There is no folder") as refused:
+        load_model(str(tmp_path / "nowhere"))
+    assert_plain_sentence(str(refused.value))

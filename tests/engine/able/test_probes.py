@@ -249,3 +249,15 @@ def test_the_public_sources_are_read_from_copies(copies, monkeypatch, tmp_path):
         read_probes("public", sources=copies)
     with pytest.raises(ConfigError, match="hf auth login"):
         paper_probes(gated=True, sources=copies, count=7)
+
+
+def test_lines_that_no_reader_survives_are_left_out(tmp_path, caplog):
+    """Nested too deeply, or half of a character: the rest goes on."""
+    good = '{"question": "Is it?", "choices": ["no", "yes"], "ans_idx": 1}'
+    lines = (good, "[" * 100_000, good.replace("Is it", r"\ud800"))
+    (tmp_path / "odd.jsonl").write_text("\n".join(lines))
+    found, left_out = read_lines(tmp_path / "odd.jsonl")
+    assert len(found) == 1
+    assert "Is it?" in found[0].prompt
+    assert left_out == 2
+    assert "2 lines are no question" in caplog.text

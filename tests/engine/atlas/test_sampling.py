@@ -95,3 +95,10 @@ def test_no_sample_is_refused():
     """Settings that draw nothing."""
     with pytest.raises(ConfigError, match="n_samples is 0"):
         SamplingSettings(n_samples=0)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63])
+def test_a_seed_that_no_generator_takes_is_refused(seed):
+    """Before anything is drawn."""
+    with pytest.raises(ConfigError, match="seed is"):
+        SamplingSettings(seed=seed)

@@ -178,3 +178,17 @@ def test_the_slice_learns_its_domains_and_no_other(tmp_path):
             unknown = [card["accuracy"][d] for d in DOMAINS if d not in MIXES[card["mix"]]]
             assert np.mean(known) > 0.8, card["id"]
             assert 0.1 < np.mean(unknown) < 0.4, card["id"]
+
+
+def test_a_zoo_goes_into_a_folder_of_its_own(kinds, tmp_path):
+    """Someone's files are not built over, and a seed that no generator takes is refused."""
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "mine.txt").write_text("mine")
+    with pytest.raises(ConfigError, match="holds other things than a zoo"):
+        opened(tmp_path / "texts", kinds)
+    with pytest.raises(ConfigError, match="is a file"):
+        opened(tmp_path / "texts" / "mine.txt", kinds)
+    for seed in (-1, 2**63):
+        with pytest.raises(ConfigError, match="--seed is"):
+            open_zoo(tmp_path / "new", seed=seed)
+    assert [path.name for path in tmp_path.rglob("*")] == ["texts", "mine.txt"]
