@@ -225,8 +225,13 @@ def open_map(path: Path, probes: ProbeSet, study: EmbedStudy) -> RunWriter:
 
     Raises:
         CacheStale: It holds models embedded over other probes or with other settings.
+        ConfigError: It is no map.
     """
     known = stored_manifest(path) if path.is_dir() else None
+    require(
+        known is None or known.get("kind") == KIND,
+        f"Run {path.name} holds no map of models; name another run with --run.",
+    )
     other = (known or {}).get("probes") or {}
     if known is not None and other.get("fingerprint") != probes.fingerprint:
         raise CacheStale(

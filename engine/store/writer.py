@@ -45,8 +45,14 @@ class RunWriter:
 
         Raises:
             CacheStale: The folder holds a run of another identity, which is never overwritten.
+            ConfigError: The folder is a model's own.
         """
         valid_name(path.name)
+        if (path / "config.json").is_file():
+            raise ConfigError(
+                f"{path} holds a model, and a run needs a folder of its own. Name another with "
+                "--run."
+            )
         identity_fingerprint = fingerprint({"kind": kind, **identity})
         if (path / MANIFEST).is_file() or (path / DRAFT).is_file():
             writer = cls.resume(path)

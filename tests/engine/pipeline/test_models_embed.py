@@ -14,7 +14,7 @@ from engine.pipeline.models_catalogue import CatalogueEntry, read_catalogue
 from engine.pipeline.models_embed import MODELS, EmbedStudy, embed_catalogue
 from engine.pipeline.models_tables import map_frames
 from engine.schema.model_tables import MODEL_TABLES
-from engine.store import open_run, read_table, write_parquet
+from engine.store import RunWriter, open_run, read_table, write_parquet
 from tests.engine.able.tiny_causal import SHORT, save_tiny
 
 
@@ -256,3 +256,12 @@ def test_a_catalogue_of_which_no_model_can_be_embedded_ends_with_its_reasons(zoo
     assert list(report.failed) == ["nowhere"]
     assert read_table(open_run(run), "model_embeddings").empty
     assert read_table(open_run(run), "model_catalogue")["status"].tolist() == ["failed"]
+
+
+def test_a_run_of_something_else_is_no_map(zoo, tmp_path):
+    """Nothing is written into it."""
+    run = tmp_path / "heads"
+    RunWriter.create(run, name="heads", kind="heads", identity={})
+    with pytest.raises(ConfigError, match="Run heads holds no map of models"):
+        embed_catalogue(run, read_catalogue(zoo / "zoo.csv"), PROBES, STUDY)
+    assert not (run / MODELS).exists()

@@ -91,6 +91,14 @@ def test_a_run_of_other_settings_is_never_overwritten(house: Path):
         create(path, config={"seed": 4})
 
 
+def test_the_folder_of_a_model_is_no_place_for_a_run(tmp_path: Path):
+    """Afterwards nobody could load the model."""
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(ConfigError, match="holds a model"):
+        RunWriter.create(tmp_path, name="r", kind="prism", identity={})
+    assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
+
+
 def test_a_stage_of_another_identity_starts_anew(house: Path):
     """Shards of another index configuration are not mixed in."""
     path = house / "cache" / "r"
