@@ -54,7 +54,7 @@ def motifs(
     asked = None
     if endpoint is not None:
         asked = Endpoint(endpoint, str(endpoint_model), os.environ.get(KEY))
-    done = write_motifs(run, endpoint=asked, progress=Reporter())
+    done = write_motifs(run, unit=unit, endpoint=asked, progress=Reporter())
     found = read_motifs(done, unit)
     if as_json:
         say_json({"run": done.name, "motifs": motifs_json(found)})

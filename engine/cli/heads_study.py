@@ -1,11 +1,11 @@
 """`headwater heads study`, `augment`, `intervene` and `mixtures`: runs in which heads form."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from engine.cli.console import Reporter, digits, say, say_json, say_table
+from engine.cli.console import Reporter, digits, note, say, say_json, say_table
 from engine.cli.options import read_config, with_config
 from engine.cli.parameters import DryRunOption, JsonOption
 from engine.pipeline.heads_settings import Action, HeadStudy, Intervention, Side
@@ -44,9 +44,16 @@ def study(
 
 
 def _show(done: "Run", as_json: bool) -> None:
-    """The effects of the arms, a line an arm, kind of head and measure."""
+    """The effects of the arms, a line an arm, kind of head and measure; why there are none."""
     from engine.store import read_table
 
+    if not done.has("head_effects"):
+        note(_without_effects(done.manifest["stages"]["study"]))
+        if as_json:
+            say_json([])
+        else:
+            say(str(done.path))
+        return
     effects = read_table(done, "head_effects")
     if as_json:
         say_json(effects.to_dict(orient="records"))
@@ -60,6 +67,20 @@ def _show(done: "Run", as_json: bool) -> None:
     ]
     say_table({**headings, "low": "right", "high": "right"}, cells)
     say(str(done.path))
+
+
+def _without_effects(facts: dict[str, Any]) -> str:
+    """Why a study that is done shows no effects."""
+    if facts["emerged"]:
+        return (
+            "This study has no arms of a kind of head, so there are no effects; "
+            "name kinds with --units and arms with --arms."
+        )
+    seeds, steps = facts["seeds"], facts["study"]["longest_steps"]
+    return (
+        f"No induction head formed in {seeds} seed{'s' if seeds > 1 else ''} within {steps} steps; "
+        "raise --longest-steps or --repeat-share (the scores of the baselines are kept)."
+    )
 
 
 @with_config(HeadStudy, "Settings of the larger study")
@@ -151,10 +172,12 @@ def mixtures(
 
     One baseline a mixture and seed, trained until heads formed or the longest run is over.
     """
-    from engine.pipeline.heads_mixtures import read_mixtures, try_mixtures
+    from engine.cli.heads_mixture_file import read_mixtures
+
+    named = read_mixtures(file)  # before anything slow is loaded
+    from engine.pipeline.heads_mixtures import try_mixtures
     from engine.store import read_table
 
-    named = read_mixtures(file)
     done = try_mixtures(config, named, run, device=device, progress=Reporter())
     table = read_table(done, "head_mixtures")
     measured = ["tokens_seen", "prefix_matching", "previous_token", "copy_loss"]

@@ -185,17 +185,25 @@ def _plain(name: str, kind: Any, value: Any) -> Any:
     """`name=value` texts of a dictionary option as a dictionary; anything else as it is."""
     if not _is_mapping(kind) or not isinstance(value, list):
         return value
-    pairs: dict[str, float] = {}
+    pairs: dict[str, int | float] = {}
     for text in value:
         key, sign, number = str(text).partition("=")
         try:
-            pairs[key] = float(number)
+            pairs[key] = _number(number)
         except ValueError:
             sign = ""
         if not sign or not key:
             flag = name.replace("_", "-")
             raise ConfigError(f"--{flag} {text!r} is not name=value; write --{flag} code=2.")
     return pairs
+
+
+def _number(text: str) -> int | float:
+    """A whole number as such, for settings that take no other; any other number as a float."""
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
 
 
 def _read_settings(path: Path, config_class: type) -> dict[str, Any]:

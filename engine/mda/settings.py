@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from engine.config import require, require_positive
+from engine.config import MAX_SEED, require, require_positive, require_within
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +19,7 @@ class ProbeConfig:
     def __post_init__(self) -> None:
         require(self.sequences >= 1, f"sequences is {self.sequences}; it must be 1 or more.")
         require(self.length >= 4, f"length is {self.length}; it must be 4 or more.")
+        require_within(self, 0, MAX_SEED, "seed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +36,7 @@ class EkfacConfig:
     def __post_init__(self) -> None:
         require(self.damping >= 0, f"damping is {self.damping}; it must be 0 or more.")
         require(self.floor > 0, f"floor is {self.floor}; it must be positive.")
+        require_within(self, 0, MAX_SEED, "seed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +63,7 @@ class MixtureConfig:
             0 <= self.repeat_share <= 1,
             f"repeat_share is {self.repeat_share}; it must lie between 0 and 1.",
         )
+        require_within(self, 0, MAX_SEED, "seed")
         require(
             1 <= self.shortest <= self.longest <= self.context // 2,
             f"Segments of {self.shortest} to {self.longest} tokens cannot repeat in rows of "
@@ -95,6 +98,7 @@ class DecoderConfig:
 
     def __post_init__(self) -> None:
         require_positive(self, "n_layers", "d_model", "n_heads", "learning_rate", "clip")
+        require_within(self, 0, MAX_SEED, "seed")
         require(
             self.d_model % self.n_heads == 0,
             f"d_model {self.d_model} is not divisible by {self.n_heads} heads.",

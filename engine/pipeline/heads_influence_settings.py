@@ -22,7 +22,7 @@ class InfluenceConfig:
     where a step is so many windows in a row."""
     steps: str = ""
     """FIRST:LAST, steps whose samples are scored, LAST itself left out; unless given, all up to the
-    checkpoint, or the whole corpus."""
+    checkpoint, or the whole corpus. In the order of a run LAST is the checkpoint's step at most."""
     samples: int = 0
     """Samples to score, in whole steps spread evenly; 0: all."""
     fit_samples: int = 2048

@@ -3,63 +3,21 @@
 import dataclasses
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from engine.config import require
 from engine.corpus.documents import Progress, no_progress
-from engine.errors import ConfigError
 from engine.pipeline.heads_seed import SeedStudy
-from engine.pipeline.heads_settings import HeadStudy
+from engine.pipeline.heads_settings import HeadStudy, Mixture
 from engine.pipeline.heads_workspace import open_workspace
 from engine.store import Run, RunWriter, open_run, resolve_run
 
 
 STAGE = "mixtures"
 """Stage of a run that holds the table."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Mixture:
-    """Rows that a study is tried on."""
-
-    name: str
-    """What they are, in words."""
-    domain_weights: dict[str, float]
-    """Share of the natural rows by domain."""
-    repeat_share: float
-    """Share of rows in which a random segment repeats."""
-    seeds: int = 1
-    """Seeds."""
-
-    def of(self, study: HeadStudy) -> HeadStudy:
-        """The study on these rows."""
-        return dataclasses.replace(
-            study, domain_weights=self.domain_weights, repeat_share=self.repeat_share
-        )
-
-
-def read_mixtures(path: Path) -> list[Mixture]:
-    """Mixtures of a JSON file: a list of objects with the fields of `Mixture`.
-
-    Raises:
-        ConfigError: the file cannot be read so.
-    """
-    try:
-        found = [Mixture(**entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
-    except (OSError, ValueError, TypeError) as error:
-        raise ConfigError(
-            f"{path} holds no list of mixtures ({error}); each needs name, domain_weights and "
-            "repeat_share."
-        ) from error
-    names = [mixture.name for mixture in found]
-    require(len(names) > 0, f"{path} names no mixture.")
-    require(len(set(names)) == len(names), f"{path} names a mixture twice; names must differ.")
-    return found
 
 
 def try_mixtures(

@@ -10,6 +10,7 @@ from tokenizers import Tokenizer
 from torch import nn
 from transformers import PreTrainedModel
 
+from engine.able.loading import refuse_configuration
 from engine.config import LossWeights, TrainConfig
 from engine.corpus.build import open_corpus
 from engine.corpus.tokenizer import TOKENIZER_FILE, corpus_tokenizer, load_tokenizer
@@ -134,10 +135,14 @@ def load_decoder(source: HeadSource, checkpoint: Checkpoint, device: Device) -> 
     """The decoder of a checkpoint, frozen, in evaluation mode; of a prototype model its backbone.
 
     Raises:
-        CacheMissing, CacheStale, UnsupportedModel: its weights cannot be had or used.
+        CacheMissing, CacheStale, UnsupportedModel: its weights cannot be had or used, or it is no
+            causal language model.
     """
     quiet_loading()
     folder = checkpoint.reference.get("path")
+    if folder:
+        # code of its own is never run here, and `load_weights` says so
+        refuse_configuration(folder, allow_code=True)
     if folder and (Path(folder) / TRAINING_STATE).is_file():
         model: Any = _trained(source, Path(folder))
     elif folder and _is_prism(Path(folder)):

@@ -17,7 +17,8 @@ from engine.mda.motif_extraction import MOTIFS_VERSION, extract
 from engine.mda.motif_proposals import refine
 from engine.mda.motifs import Motif, read_motif
 from engine.mda.synthetic import Tokenise, control as control_rows, generate
-from engine.pipeline.heads_top_samples import TABLES, SampleReader
+from engine.pipeline.heads_top_samples import TABLES, SampleReader, choices_of
+from engine.provenance import fingerprint
 from engine.store import Run, RunWriter, open_run, read_table
 
 
@@ -80,40 +81,53 @@ def synthetic_rows(
 
 
 def write_motifs(
-    name: str, *, endpoint: Endpoint | None = None, progress: Progress = no_progress
+    name: str,
+    *,
+    unit: str | None = None,
+    endpoint: Endpoint | None = None,
+    progress: Progress = no_progress,
 ) -> Run:
     """Write the motifs of every kind of head that a run has influence of; the stage `motifs`.
 
     Args:
         name: name or folder of a run of kind `heads`.
+        unit: a kind of head that the run must have influence of; motifs of all are written.
         endpoint: a model that refines the motifs, and is sent some samples; none unless given.
         progress: wraps kinds of heads.
 
     Raises:
-        CacheMissing: the run holds no influence on heads.
+        CacheMissing: the run holds no influence on heads, or none on this kind.
         CorpusError: the run's corpus is not there, or is in another state.
     """
     run = open_run(name)
     hashes = {table: _hashes(run, table) for table in TABLES}
+    if unit is not None:
+        choices_of(run, unit)
     asked = {"url": endpoint.url, "model": endpoint.model} if endpoint else None
     writer = RunWriter.resume(run.path)
     identity = {"version": MOTIFS_VERSION, "inputs": hashes, "endpoint": asked}
-    if writer.begin_stage(STAGE, identity):
+    if _is_finished(writer, identity):
         return run
     started = time.perf_counter()
     reader = SampleReader(run, progress)
+    tops = {kind: reader.top(kind) for kind in reader.units}
+    writer.begin_stage(STAGE, identity)  # now that every sample could be read
     found: dict[str, list[Motif]] = {}
-    counts: dict[str, int] = {}
-    for unit in progress(reader.units, label="Motifs", total=len(reader.units)):
-        top = reader.top(unit)
-        counts[unit] = len(top.rows)
-        motifs = extract(list(top.rows), list(top.texts))
-        found[unit] = refine(endpoint, motifs, top.texts) if endpoint else motifs
+    for kind in progress(list(tops), label="Motifs", total=len(tops)):
+        motifs = extract(list(tops[kind].rows), list(tops[kind].texts))
+        found[kind] = refine(endpoint, motifs, tops[kind].texts) if endpoint else motifs
     writer.write_table(TABLE, motif_rows(found))
+    counts = {kind: len(top.rows) for kind, top in tops.items()}
     seconds = time.perf_counter() - started
     writer.finish_stage(STAGE, {"seconds": seconds, "samples": counts, "endpoint": asked})
     logger.info("%s: motifs of %s", run.name, ", ".join(found))
     return open_run(run.path)
+
+
+def _is_finished(writer: RunWriter, identity: dict[str, Any]) -> bool:
+    """Whether the stage was done with this identity; asking begins nothing."""
+    entry = writer.manifest["stages"].get(STAGE, {})
+    return "finished" in entry and entry["identity"] == fingerprint(identity)
 
 
 def _hashes(run: Run, table: str) -> list[str]:

@@ -171,9 +171,11 @@ def choose_samples(order: SampleOrder, config: InfluenceConfig, checkpoint_step:
             them. 0 where it is not known.
 
     Raises:
-        ConfigError: the steps asked for hold no sample, or nobody says where they end.
+        ConfigError: the steps asked for hold no sample or samples of later steps, or nobody says
+            where they end.
     """
     first, last = config.window()
+    _check_last(order, last, checkpoint_step)
     ends = [end for end in (last, order.n_steps) if end is not None]
     if order.n_steps is None and last is None:
         if checkpoint_step == 0:
@@ -189,6 +191,17 @@ def choose_samples(order: SampleOrder, config: InfluenceConfig, checkpoint_step:
         )
     steps = _spread(np.arange(first, end), config.samples, order)
     return Samples(order, steps, _spread(steps, config.fit_samples, order))
+
+
+def _check_last(order: SampleOrder, last: int | None, checkpoint_step: int) -> None:
+    """Refuse samples that a training of ours dealt, or would have dealt, after the checkpoint."""
+    if order.n_steps is not None or last is None or checkpoint_step == 0:
+        return
+    if last > checkpoint_step:
+        raise ConfigError(
+            f"--steps ends at step {last}, and these weights were trained for {checkpoint_step} "
+            f"steps; write FIRST:LAST with a LAST of {checkpoint_step} or less."
+        )
 
 
 def _spread(steps: Steps, samples: int, order: SampleOrder) -> Steps:

@@ -1,10 +1,18 @@
 """Settings of an emergence study."""
 
-from dataclasses import dataclass, field
-from typing import Literal
+import math
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
 
-from engine.config import require, require_positive
+from engine.config import (
+    MAX_CONTEXT,
+    MAX_VOCABULARY,
+    require,
+    require_positive,
+    require_within,
+)
 from engine.mda.settings import DecoderConfig, EkfacConfig, MixtureConfig, ProbeConfig
+from engine.pipeline.heads_influence_settings import HeadKind
 
 
 ARMS = (
@@ -21,6 +29,9 @@ ARMS = (
 
 RANDOM_ARMS = ARMS[:2]
 """Arms that belong to no kind of head."""
+
+MAX_SEEDS = 2**15 - 1
+"""Seeds that the tables can tell apart."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,11 +92,38 @@ class HeadStudy:
     """Damping, floor and label seed of the curvature."""
 
     def __post_init__(self) -> None:
-        names = ("context", "batch_size", "window_steps", "evaluate_every", "lead_steps")
-        require_positive(self, *names, "checkpoint_every", "ekfac_samples", "seeds")
+        names = ("batch_size", "window_steps", "evaluate_every", "lead_steps", "held_out_rows")
+        require_positive(self, *names, "checkpoint_every", "ekfac_samples")
+        require_within(self, 1, MAX_SEEDS, "seeds")
+        require_within(self, 1, MAX_CONTEXT, "context")
+        require_within(self, 1, MAX_VOCABULARY, "vocab_size")
+        require_within(self, 0, 1, "onset_score")
+        require_within(self, 0, math.inf, "exchange_seeds")
         require(0 < self.top_share < 1, f"top_share is {self.top_share}; it must lie in (0, 1).")
+        require(
+            0 < self.insertion_share <= 1,
+            f"insertion_share is {self.insertion_share}; it must be above 0, and 1 at most.",
+        )
+        require(
+            self.longest_steps >= self.evaluate_every,
+            f"longest_steps is {self.longest_steps}; it must be evaluate_every "
+            f"({self.evaluate_every}) or more, so that heads are measured once.",
+        )
+        self._check_names()
+        self.decoder(0)  # this and the rows refuse what they cannot be made of
+        self.mixture(0)
+
+    def _check_names(self) -> None:
+        """Refuse arms and kinds of heads that there are not."""
         unknown = sorted(set(self.arm_names) - set(ARMS))
         require(not unknown, f"There is no arm {unknown}; choose from {', '.join(ARMS)}.")
+        kinds = get_args(HeadKind)
+        for unit, seeds in self.units.items():
+            require(
+                unit in kinds,
+                f"units names {unit!r}, which is no kind of head; choose from {', '.join(kinds)}.",
+            )
+            require(seeds >= 0, f"units gives {unit} {seeds} seeds; it must be 0 or more.")
 
     @property
     def arm_names(self) -> tuple[str, ...]:
@@ -145,6 +183,28 @@ class HeadStudy:
             batch_size=self.batch_size,
             seed=seed,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mixture:
+    """Rows that a study is tried on."""
+
+    name: str
+    """What they are, in words."""
+    domain_weights: dict[str, float]
+    """Share of the natural rows by domain."""
+    repeat_share: float
+    """Share of rows in which a random segment repeats."""
+    seeds: int = 1
+    """Seeds."""
+
+    def __post_init__(self) -> None:
+        require_within(self, 0, 1, "repeat_share")
+        require_within(self, 1, MAX_SEEDS, "seeds")
+
+    def of(self, study: HeadStudy) -> HeadStudy:
+        """The study on these rows."""
+        return replace(study, domain_weights=self.domain_weights, repeat_share=self.repeat_share)
 
 
 Action = Literal["delete", "augment", "replace"]

@@ -59,7 +59,7 @@ def run_study(
         done = [*(s for s in done if s.seed != number), seed]
         write_study(workspace, sorted(done, key=lambda s: s.seed), path)
     done = open_run(path)
-    return analyse_heads(path, progress) if done.has("head_arms") else done
+    return analyse_heads(path, progress) if done.has("head_choices") else done
 
 
 def run_seed(seed: SeedStudy) -> None:

@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Int
 from tokenizers import Tokenizer
 
@@ -73,14 +74,7 @@ class SampleReader:
         Raises:
             CacheMissing: no samples were scored for such heads.
         """
-        where = {"unit": unit} if seed is None else {"unit": unit, "seed": seed}
-        choices = read_table(self.run, "head_choices", where=where)
-        if choices.empty:
-            raise CacheMissing(
-                f"Run {self.run.name} has no samples scored for {unit} heads"
-                + (f" in seed {seed}; " if seed is not None else "; ")
-                + f"it knows {', '.join(self.units)}."
-            )
+        choices = choices_of(self.run, unit, seed)
         found: list[tuple[int, int, int]] = []
         rows: list[Int[np.ndarray, " _"]] = []
         for _, choice in choices.iterrows():
@@ -110,20 +104,52 @@ class SampleReader:
         names = ["step", "row", "document", "position"]
         numbers = wanted[names].to_numpy(np.int64)
         places = {(int(n[0]), int(n[1])): (int(n[2]), int(n[3])) for n in numbers}
-        return [self._window(*places[sample]) for sample in samples]
+        documents = self._documents()
+        chosen = [places[sample] for sample in samples]
+        return [self._window(documents.get(document), at) for document, at in chosen]
 
-    def _window(self, document: int, position: int) -> Int[np.ndarray, " _"]:
-        """The tokens of a row that lie in the document it begins in."""
-        context = _stage_facts(self.run, "influence").get("context")
-        if context is None or document < 0:
+    def _documents(self) -> dict[int, int]:
+        """Numbers of documents in the corpus, by their numbers in the run."""
+        known = read_table(self.run, "documents", columns=["document", "doc_id"])
+        pairs = zip(known["document"], known["doc_id"], strict=True)
+        places = {int(number): self.shards.corpus.position_of(str(name)) for number, name in pairs}
+        return {number: place for number, place in places.items() if place is not None}
+
+    def _window(self, document: int | None, position: int) -> Int[np.ndarray, " _"]:
+        """The tokens of a row that lie in the document it begins in, no separator among them.
+
+        A row at position 0 may begin with the separator, and then holds one token less.
+        """
+        order = _stage_facts(self.run, "influence").get("shared", {}).get("order")
+        if order is None or document is None:
             raise CacheMissing(
                 f"Run {self.run.name} does not say how its rows were made, so its samples cannot "
                 f"be read; make it again with `{self.run.command_of_stage('influence')}`."
             )
-        return self.shards.run(document)[position : position + int(context) + 1].astype(np.int64)
+        length = int(order[1]) + (position > 0)
+        first = 1 + position  # the separator in front is not counted
+        return self.shards.run(document)[first : first + length].astype(np.int64)
 
     def _open_stream(self, seed: int) -> MixedStream:
         return MixedStream(self.shards, MixtureConfig(**self._mixtures[str(seed)]))
+
+
+def choices_of(run: Run, unit: str, seed: int | None = None) -> pd.DataFrame:
+    """Rows of `head_choices` of a kind of head, in one seed or in all.
+
+    Raises:
+        CacheMissing: no samples were scored for such heads.
+    """
+    where = {"unit": unit} if seed is None else {"unit": unit, "seed": seed}
+    choices = read_table(run, "head_choices", where=where)
+    if choices.empty:
+        known = sorted(set(read_table(run, "head_choices", columns=["unit"])["unit"]))
+        raise CacheMissing(
+            f"Run {run.name} has no samples scored for {unit} heads"
+            + (f" in seed {seed}; " if seed is not None else "; ")
+            + f"it knows {', '.join(known)}."
+        )
+    return choices
 
 
 def _stage_facts(run: Run, stage: str) -> dict[str, Any]:

@@ -37,6 +37,8 @@ class Outer:
     """What is inside."""
     shares: dict[str, float] = field(default_factory=dict)
     """Share by name."""
+    counts: dict[str, int] = field(default_factory=dict)
+    """Count by name."""
 
 
 seen: list[Outer] = []
@@ -135,6 +137,15 @@ def test_a_whole_number_in_a_file_is_the_same_setting_as_a_number(tmp_path):
     run("--config", str(path))
     assert isinstance(seen[0].inner.gain, float)
     assert isinstance(seen[0].shares["a"], float)
+
+
+def test_a_dictionary_of_whole_numbers_takes_whole_numbers_alone():
+    """A count typed as 1 is no 1.0; a share typed so is."""
+    assert run("--counts", "a=3", "--shares", "b=1").exit_code == 0
+    assert seen[0].counts == {"a": 3}
+    assert type(seen[0].counts["a"]) is int
+    assert type(seen[0].shares["b"]) is float
+    assert "gives each name a whole number" in run("--counts", "a=1.5").stderr
 
 
 @pytest.mark.parametrize("text", ["a", "=2", "a=b"])

@@ -62,6 +62,8 @@ def write_heads_run(house: Path, name: str = "heads") -> tuple[Path, dict[int, M
     save_tokenizer(tokenizer, writer.path / "model")
     writer.begin_stage("study", {"planted": True})
     frames = [tables(seed, stream, tokenizer) for seed, stream in streams.items()]
+    columns = ["document", "doc_id", "domain", "source", "split", "n_bytes"]
+    writer.write_table("documents", shards.corpus.documents[columns])
     for table in frames[0]:
         writer.write_table(table, pd.concat([own[table] for own in frames], ignore_index=True))
     mixtures = {str(seed): dataclasses.asdict(stream.config) for seed, stream in streams.items()}
@@ -89,7 +91,8 @@ def tables(seed: int, stream: MixedStream, tokenizer: Tokenizer) -> dict[str, pd
         source, text = stream.source(step, row), tokenizer.decode(stream.batch(step)[row].tolist())
         planted = source.segment > 0
         named = {"seed": seed, "step": step, "row": row}
-        place = {"document": source.document, "position": source.position}
+        position = max(source.position - 1, min(source.position, 0))  # the separator not counted
+        place = {"document": source.document, "position": position}
         more = {"segment": source.segment, "loss": 1.0, "tags": "prose"}
         samples.append({**named, "domain": source.domain, **place, **more})
         raising = {"induction": planted, "previous_token": is_table(text) and not planted}

@@ -20,10 +20,13 @@ from engine.mda.influence import score_samples
 from engine.mda.settings import ProbeConfig
 from engine.mda.structure import tags
 from engine.mda.subspaces import subspaces
-from engine.pipeline import heads_influence, heads_scoring
+from engine.pipeline import heads_influence, heads_scoring, heads_top_samples
 from engine.pipeline.heads_influence import trace_heads
 from engine.pipeline.heads_influence_settings import InfluenceConfig
 from engine.pipeline.heads_models import HeadSource, find_source, load_decoder
+from engine.pipeline.heads_motifs import write_motifs
+from engine.pipeline.heads_samples import sample_order
+from engine.pipeline.heads_top_samples import SampleReader
 from engine.store import Run, check_run, open_run, read_table
 
 
@@ -206,6 +209,34 @@ def test_samples_of_a_run_of_ours_come_in_its_own_order(
     assert len(samples) == 11 * 6
     assert read_table(run, "head_choices")["checkpoint_step"].tolist() == [11]
     assert set(read_table(run, "documents")["split"]) == {"train"}
+
+
+@pytest.mark.parametrize("own_order", [True, False])
+def test_the_top_samples_can_be_read_back_as_they_were_scored(
+    own_order: bool,
+    source: HeadSource,
+    heads_run: Path,
+    heads_corpus: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """The part of each row that lies in its first document, in both orders of samples."""
+    config = InfluenceConfig(fit_samples=12, top=3, device="cpu") if own_order else CONFIG
+    model = find_source(str(heads_run)) if own_order else source
+    run = traced(model, heads_corpus, tmp_path / "found", config=config)
+    monkeypatch.setattr(heads_top_samples, "open_corpus", lambda _: open_corpus(heads_corpus))
+    reader = SampleReader(run)
+    order = sample_order(model, reader.shards, config)
+    top = reader.top("induction")
+    assert len(top.samples) == round((66 if own_order else N) / 10)
+    for (_, step, row), found, text in zip(top.samples, top.rows, top.texts, strict=True):
+        tokens = order.rows(step)[row]
+        own = tokens[1:] if tokens[0] == 0 else tokens  # without the separator
+        assert len(found) > 0
+        np.testing.assert_array_equal(found, own[: len(found)])
+        assert len(found) >= len(own) - 1 or own[len(found)] == 0  # to the end of the document
+        assert text == reader.tokenizer.decode(found.tolist())
+    assert write_motifs(str(run.path)).has("head_motifs")
 
 
 # --- what goes wrong --------------------------------------------------------------------------

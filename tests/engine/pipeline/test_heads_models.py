@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
+from transformers import BertConfig, BertForMaskedLM, BertModel
 
 from engine.devices import resolve_device
-from engine.errors import CacheMissing, ConfigError, PackageMissing
+from engine.errors import CacheMissing, ConfigError, PackageMissing, UnsupportedModel
 from engine.pipeline.heads_models import find_source, load_decoder
 from tests.engine.tiny_models import save_dense, save_prism
 
@@ -91,6 +92,22 @@ def test_a_package_that_is_not_here_is_named(house: Path):
     source = find_source("smollm2")
     with pytest.raises(PackageMissing, match="smollm2"):
         load_decoder(source, source.checkpoints[0], CPU)
+
+
+def test_an_encoder_is_refused_as_such(tmp_path: Path):
+    """Its weights are whole; it has no next token."""
+    config = BertConfig(
+        vocab_size=31,
+        hidden_size=12,
+        intermediate_size=20,
+        num_hidden_layers=1,
+        num_attention_heads=3,
+    )
+    for kind in (BertModel, BertForMaskedLM):
+        kind(config).save_pretrained(tmp_path / kind.__name__)
+        source = find_source(str(tmp_path / kind.__name__))
+        with pytest.raises(UnsupportedModel, match=f"a {kind.__name__}, no causal language model"):
+            load_decoder(source, source.checkpoints[0], CPU)
 
 
 def test_names_without_numbers_are_numbered_in_their_order(tmp_path: Path):

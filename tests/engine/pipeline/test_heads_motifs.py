@@ -22,6 +22,7 @@ from engine.pipeline.heads_top_samples import SampleReader
 from engine.provenance import file_sha256
 from engine.store import RunWriter, open_run, read_table, write_json_atomic
 from tests.engine.pipeline.planted_heads import (
+    BATCH,
     CONTEXT,
     N_SELECTED,
     SEEDS,
@@ -71,7 +72,7 @@ def test_samples_of_a_model_are_windows_of_their_documents(planted):
     whole = SampleReader(open_run(path)).top("previous_token")
     writer = RunWriter.resume(path)
     writer.begin_stage("influence", {})
-    writer.finish_stage("influence", {"context": CONTEXT})
+    writer.finish_stage("influence", {"shared": {"order": ["run", CONTEXT, BATCH]}})
     writer.begin_stage("study", {"planted": True})
     writer.finish_stage("study", {"mixtures": {}})
     top = SampleReader(open_run(path)).top("previous_token")
@@ -80,7 +81,8 @@ def test_samples_of_a_model_are_windows_of_their_documents(planted):
     assert max(lengths) == CONTEXT + 1
     for found, row in zip(top.rows, whole.rows, strict=True):
         assert len(found) > 0
-        assert np.array_equal(found, row[: len(found)])
+        own = row[1:] if row[0] == 0 else row  # without the separator
+        assert np.array_equal(found, own[: len(found)])
     with pytest.raises(CacheMissing, match="does not say how its rows were made"):
         SampleReader(open_run(path)).top("induction")
 
@@ -163,6 +165,20 @@ def test_a_run_without_influence_and_a_changed_corpus_are_refused(planted, house
     write_json_atomic(manifest / "corpus.json", {**corpus, "fingerprint": "0" * 16})
     with pytest.raises(CorpusError, match="in another state"):
         write_motifs("heads")
+
+
+def test_an_unknown_kind_of_head_and_samples_that_cannot_be_read_begin_no_stage(planted):
+    """The run is left as it was."""
+    path, _ = planted
+    with pytest.raises(CacheMissing, match="no samples scored for gate heads; it knows induction"):
+        write_motifs("heads", unit="gate")
+    assert "motifs" not in RunWriter.resume(path).manifest["stages"]
+    writer = RunWriter.resume(path)
+    writer.begin_stage("study", {"planted": True})
+    writer.finish_stage("study", {"mixtures": {}})
+    with pytest.raises(CacheMissing, match="does not say how its rows were made"):
+        write_motifs("heads", unit="induction")
+    assert "motifs" not in RunWriter.resume(path).manifest["stages"]
 
 
 def test_synthetic_rows_have_the_repeats_of_their_samples_and_controls_have_none(planted):

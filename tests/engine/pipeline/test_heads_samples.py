@@ -96,10 +96,15 @@ def test_samples_are_whole_steps_spread_evenly(shards: TokenShards):
 
 
 def test_samples_after_the_checkpoint_had_no_part_in_it(source: HeadSource, shards: TokenShards):
-    """Unless they are asked for by their steps."""
+    """They are refused where they are asked for by their steps."""
     order = sample_order(source, shards, InfluenceConfig())
     assert choose_samples(order, InfluenceConfig(), 8).steps.tolist() == list(range(8))
-    assert choose_samples(order, InfluenceConfig(steps="9:12"), 8).steps.tolist() == [9, 10, 11]
+    assert choose_samples(order, InfluenceConfig(steps="5:8"), 8).steps.tolist() == [5, 6, 7]
+    for steps in ("5:9", "90000000:90000001"):
+        with pytest.raises(ConfigError, match=r"trained for 8 steps; .* with a LAST of 8 or less"):
+            choose_samples(order, InfluenceConfig(steps=steps), 8)
+    unknown = choose_samples(order, InfluenceConfig(steps="9:12"), 0)
+    assert unknown.steps.tolist() == [9, 10, 11]
     with pytest.raises(ConfigError, match="say which samples to score with --steps"):
         choose_samples(order, InfluenceConfig(), 0)
     with pytest.raises(ConfigError, match="samples end before step"):

@@ -7,18 +7,22 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
+from engine.cli import app as command
+from engine.cli.heads_mixture_file import read_mixtures
 from engine.config import CorpusConfig
 from engine.corpus.build import build_corpus
 from engine.errors import CacheMissing, CacheStale, ConfigError
 from engine.mda.arms import delete
-from engine.mda.settings import ProbeConfig
+from engine.mda.settings import DecoderConfig, EkfacConfig, ProbeConfig
 from engine.pipeline.heads_intervene import intervene
-from engine.pipeline.heads_mixtures import Mixture, read_mixtures, try_mixtures
-from engine.pipeline.heads_settings import ARMS, HeadStudy, Intervention
+from engine.pipeline.heads_mixtures import try_mixtures
+from engine.pipeline.heads_settings import ARMS, HeadStudy, Intervention, Mixture
 from engine.pipeline.heads_study import run_study
 from engine.pipeline.heads_workspace import open_workspace
 from engine.store import check_run, open_run, read_table
+from tests.assertions import assert_plain_sentence
 
 
 TABLES = ("head_scores", "head_losses", "head_arms", "head_samples", "head_influence")
@@ -167,13 +171,37 @@ def test_the_run_of_another_study_is_not_overwritten(finished) -> None:
 
 def test_a_seed_without_heads_has_a_baseline_alone(finished, tmp_path: Path) -> None:
     study, _, _ = finished
-    never = dataclasses.replace(study, onset_score=1.1, seeds=1)
+    never = dataclasses.replace(study, onset_score=1.0, seeds=1)
     run = run_study(never, tmp_path / "never")
     assert run.manifest["stages"]["study"]["emerged"] == 0
     assert set(read_table(run, "head_scores")["arm"]) == {"baseline"}
     assert not run.has("head_influence")
     with pytest.raises(CacheMissing, match="No head formed in seed 0"):
         intervene(never, 0, Intervention())
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"onset_score": 1.0}, "No induction head formed in 1 seed within 40 steps; raise"),
+        ({"units": {}, "arms": ""}, "This study has no arms of a kind of head"),
+    ],
+)
+def test_a_study_without_effects_says_why_and_keeps_its_tables(
+    finished, tmp_path: Path, changes: dict, said: str
+) -> None:
+    """That no head forms is a result and no failure."""
+    study = dataclasses.replace(finished[0], seeds=1, **changes)
+    file = tmp_path / "settings.json"
+    file.write_text(json.dumps(dataclasses.asdict(study)), encoding="utf-8")
+    words = ["heads", "study", "--config", str(file), "--run", str(tmp_path / "bare"), "--json"]
+    done = CliRunner().invoke(command.app, words)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout) == []
+    sentence = done.stderr.strip().splitlines()[-1]
+    assert said in sentence
+    assert_plain_sentence(sentence)
+    assert open_run(tmp_path / "bare").has("head_scores")
 
 
 def test_heads_that_form_at_the_very_end_have_a_whole_window(
@@ -223,6 +251,59 @@ def test_mixtures_say_what_formed(finished, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no list of mixtures"):
         read_mixtures(file)
     assert Mixture(name="a", domain_weights={}, repeat_share=0.2).of(study).repeat_share == 0.2
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"domain_weights": 5}, "mixture 1: domain_weights is 5; it must be an object"),
+        ({"repeat_share": "x"}, 'mixture 1: repeat_share is "x"; it must be a finite number'),
+        ({"repeat_share": 1.5}, "mixture 1: repeat_share is 1.5; it must be 0 or more, and 1"),
+        ({"seeds": -1}, "mixture 1: seeds is -1; it must be 1 or more"),
+        ({"name": ["x"]}, r'mixture 1: name is \["x"\]; it must be a text'),
+        ({"colour": "red"}, "holds no list of mixtures"),
+    ],
+)
+def test_a_mixture_that_cannot_be_is_refused(tmp_path: Path, changes: dict, said: str) -> None:
+    """Before anything is trained, with its place in the file."""
+    file = tmp_path / "mixtures.json"
+    whole = {"name": "code", "domain_weights": {"code": 1}, "repeat_share": 0.5}
+    file.write_text(json.dumps([whole]))
+    assert read_mixtures(file) == [
+        Mixture(name="code", domain_weights={"code": 1.0}, repeat_share=0.5)
+    ]
+    file.write_text(json.dumps([whole | changes]))
+    with pytest.raises(ConfigError, match=said) as refused:
+        read_mixtures(file)
+    assert_plain_sentence(str(refused.value))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"longest_steps": 0}, r"longest_steps is 0; it must be evaluate_every \(4\) or more"),
+        ({"longest_steps": -1}, "longest_steps is -1"),
+        ({"held_out_rows": 0}, "held_out_rows is 0; it must be positive"),
+        ({"units": {"foo": 1}}, "no kind of head; choose from induction, previous_token, dup"),
+        ({"units": {"induction": -1}}, "induction -1 seeds; it must be 0 or more"),
+        ({"onset_score": -5}, "onset_score is -5; it must be 0 or more, and 1 at most"),
+        ({"insertion_share": 5}, "insertion_share is 5; it must be above 0, and 1 at most"),
+        ({"seeds": 10**23}, "it must be 1 or more, and 32767 at most"),
+        ({"repeat_share": 2.0}, r"repeat_share is 2\.0"),
+        ({"n_heads": 5}, "not divisible by 5 heads"),
+    ],
+)
+def test_a_study_that_cannot_be_is_refused_up_front(corpus: str, changes: dict, said: str) -> None:
+    with pytest.raises(ConfigError, match=said) as refused:
+        settings(corpus, **changes)
+    assert_plain_sentence(str(refused.value))
+
+
+@pytest.mark.parametrize("kind", [ProbeConfig, EkfacConfig, DecoderConfig])
+@pytest.mark.parametrize("seed", [-1, 99999999999999999999999])
+def test_a_seed_that_no_generator_takes_is_refused(kind: type, seed: int) -> None:
+    with pytest.raises(ConfigError, match=f"seed is {seed}; it must be 0 or more, and 92"):
+        kind(seed=seed)
 
 
 def test_settings_that_cannot_work_are_refused(corpus: str) -> None:
