@@ -54,6 +54,16 @@ def figure_of(
     return rows.iloc[0] if len(rows) else None
 
 
+def says_the_same(results: pd.DataFrame, target: str, regime: str, method: str) -> bool:
+    """Whether a method was judged and has no Spearman: it says the same of every model."""
+    kept = (
+        (results["target"] == target)
+        & (results["regime"] == regime)
+        & (results["method"] == method)
+    )
+    return bool(kept.any()) and figure_of(results, target, regime, method, "spearman") is None
+
+
 def method_rows(
     results: pd.DataFrame, keys: dict[str, str], panels: Sequence[str], along: str
 ) -> pd.DataFrame:

@@ -109,8 +109,8 @@ class Edges:
     """Predicted base and model."""
     right: np.ndarray
     """Whether the prediction is among the documented bases."""
-    missed: int
-    """Models with a documented base for which none was predicted."""
+    missed: Int[np.ndarray, " missed"]
+    """Places of models with a documented base for which none was predicted."""
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
@@ -130,9 +130,11 @@ def edges(ref: RunRef, method: str) -> Edges:
     predicted = [
         (places[b], places[m]) for b, m in zip(made["predicted"], made["model"], strict=True)
     ]
-    missed = int(((rows["predicted"] == "") & ~rows["correct"].astype(bool)).sum())
+    none = rows[(rows["predicted"] == "") & ~rows["correct"].astype(bool)]
+    missed = [places[m] for m in none["model"] if m in places]
     right = made["correct"].to_numpy(bool)
-    return Edges(documented, copies, np.array(predicted, int).reshape(-1, 2), right, missed)
+    return Edges(documented, copies, np.array(predicted, int).reshape(-1, 2), right,
+                 np.array(missed, int))  # fmt: skip
 
 
 @st.cache_data(max_entries=16, show_spinner=False)

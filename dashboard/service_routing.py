@@ -96,10 +96,11 @@ def with_parameters(ref: RunRef, rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(parameters=parameters(ref).reindex(rows["model"]).fillna(0).to_numpy())
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
-def single_best(ref: RunRef) -> str:
-    """The model with the most right answers over all questions."""
-    return str(right(ref).mean(axis=1).idxmax())
+@st.cache_data(max_entries=64, show_spinner=False)
+def single_best(ref: RunRef, allowed: tuple[str, ...] | None = None) -> str:
+    """The model with the most right answers over all questions; of those allowed, where given."""
+    shares = right(ref).mean(axis=1)
+    return str((shares if allowed is None else shares[shares.index.isin(allowed)]).idxmax())
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
@@ -116,9 +117,14 @@ def opening_question(ref: RunRef, router: str) -> int:
     return int(index[0])
 
 
-def calls(ref: RunRef, router: str) -> pd.Series:
-    """How often a router calls each model."""
-    return chosen(ref, router).groupby("model").size()
+@st.cache_data(max_entries=64, show_spinner=False)
+def calls(ref: RunRef, router: str, allowed: tuple[str, ...] | None = None) -> pd.Series:
+    """How often a router calls each model, where it chooses among those allowed alone."""
+    if allowed is None:
+        return chosen(ref, router).groupby("model").size()
+    rows = routes(ref, router)
+    own = rows[rows["model"].isin(allowed)]
+    return routing_rows.choices(own).groupby("model").size()
 
 
 # --- live ---------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Every explanation, unit and empty-state sentence of the dashboard."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from engine import schema
@@ -236,3 +237,12 @@ def corpus_command(manifest: dict[str, Any]) -> str:
     corpus = manifest.get("corpus", {})
     name = corpus.get("preset") or corpus.get("name") or "small"
     return f"headwater corpus build {name}"
+
+
+def no_fit(filters: Sequence[str]) -> str:
+    """That no model fits the filters in use, and what to do."""
+    articles = {"search": "the search", "the lasso": "the lasso"}
+    names = [articles.get(name, f"the filter {name}") for name in filters]
+    if len(names) == 1:
+        return f"No model fits {names[0]}; loosen it."
+    return f"No model fits {', '.join(names[:-1])} and {names[-1]} together; loosen one of them."

@@ -21,7 +21,11 @@ POSITIONS_HELP = (
     "Lineage: places chosen for legibility, near does not mean alike. Map: places of the embedded "
     "models on the picture of a run; the others stand in the band."
 )
-PLACES_SAID = "Places are for legibility: near does not mean alike. Click a model for its card."
+PLACES_SAID = (
+    "Places are for legibility: near does not mean alike. Click a model for its card. A heading "
+    "counts the models of the trees below it, the legend those with the family's label, so the two "
+    "may differ."
+)
 MAP_SAID = (
     "Places of embedded models are those of run {run} ({layout} of {variant}): near means alike, "
     "gaps and densities mean nothing. Models that are not embedded stand in the band."
@@ -72,7 +76,6 @@ EVIDENCE_HELP = (
 )
 UNLABELLED = "no label"
 """Shown for the one model whose family reads null in the public table."""
-NOBODY = "No model fits {filters}; loosen one of them."
 NOT_LISTED = "The leaderboard does not list this model, so no score of it was published there."
 OUTSIDE = "{model} is named as an ancestor and is not on the list, so nothing else is known of it."
 EMBEDS_ALL = "One command embeds all that can be reached and resumes when run again:"

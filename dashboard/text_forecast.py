@@ -74,6 +74,15 @@ SELECTION_METRICS = {
 BEYOND = (
     "Drawn is the prediction; Spearman is of what it says beyond the mean of the models fitted on."
 )
+UNBOUNDED = "Predictions are not held within 0 to 100 %: a regression may go below or above."
+UNDEFINED = "not defined"
+SAME_OF_ALL = "it says the same of every model"
+NO_ORDER = (
+    "Spearman is not defined where a way of telling says the same of every model beyond the mean: "
+    "there is no order to compare."
+)
+LOST = {"one_root_out": "Lost with the root", "one_family_out": "Lost with the family"}
+"""What is lost between the first regime and one of these, in words."""
 RESIDUALS = "Residual: predicted less true. A group off to one side is told too high or too low."
 NO_FORECASTS = "No scores have been told for this map yet."
 NO_CANDIDATES = "No bases were adapted and ranked for this map yet."
@@ -85,6 +94,11 @@ RANDOM = "A random order of the same bases has this NDCG@10 on average; with few
 def method_words(method: str) -> str:
     """A way of telling in words."""
     return METHODS.get(method, method.replace("_", " "))
+
+
+def lost_words(regime: str) -> str:
+    """What is lost between the first regime and another, in words."""
+    return LOST.get(regime, f"Lost with {regime_words(regime)}")
 
 
 def regime_words(regime: str) -> str:

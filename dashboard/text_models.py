@@ -45,7 +45,6 @@ NO_RELATIONS = "How well methods tell related models from others has not been me
 NO_PARENTS = "No base was predicted for the models of this run."
 NO_TREE = "No tree was made of these embeddings."
 NO_STABILITY = "How firm the embeddings of this run are has not been measured."
-NOTHING_SHOWN = "No model fits {filters}; loosen one of them."
 UNKNOWN_LINEAGE = "No lineage is documented for this model."
 
 LAYOUTS = {"umap": "UMAP", "tsne": "t-SNE", "pca": "PCA"}

@@ -13,8 +13,8 @@ ROUTING_HOW = """
   **Oracle**: right where any model is right; no router can do better.
 - **Intervals** are 95 %, from a bootstrap over questions; differences are paired, question by
   question. What overlaps 0 is open.
-- **The bar of a model** in the list is predicted; the interval behind it says how often predictions
-  of about that size came true.
+- **The mark of a model** in the list is predicted. The band behind it is, of a question of the run,
+  how often predictions of about that size came true; of your own, the interval of the prediction.
 """
 ROUTERS = {
     "able": "able",
@@ -70,15 +70,28 @@ CAME_TRUE = (
     "How often predictions of about this size came true for this router on questions it was not "
     "trained on, with a 95 % interval."
 )
+BAND_CAME_TRUE = "how often such predictions came true (95 % interval)"
+BAND_PREDICTION = "95 % interval of the prediction"
+"""What the band of the ranking is: of questions of the run, and of typed ones."""
 RIGHT = "Whether the model really answers this question right."
 NO_BUDGET = "no limit"
 BUDGET_HELP = "Only models of at most so many parameters may be chosen."
-HIDDEN = "{hidden} of {n} models hidden by the limit on parameters."
-SINGLE_HELP = "The model with the most right answers over all questions."
-RANDOM_HELP = (
-    "Chance that a model drawn as often as the router calls it answers this question right."
+HIDDEN = (
+    "{hidden} of {n} models hidden by the limit on parameters; what stands beside the first choice "
+    "is of the models that are left."
 )
-ORACLE_HELP = "Models that answer this question right; with one or more the oracle is right."
+SINGLE_HELP = (
+    "The model with the most right answers over all questions; with a limit, of the models that "
+    "it leaves."
+)
+RANDOM_HELP = (
+    "Chance that a model drawn as often as the router calls it answers this question right; with "
+    "a limit, as often as the router calls it within that limit."
+)
+ORACLE_HELP = (
+    "Models that answer this question right; with one or more the oracle is right. With a limit, "
+    "of the models that it leaves."
+)
 BACKED = "What backs the first choice"
 NEAR_QUESTIONS = "Questions most like it, and what {model} answered"
 NO_NEAR_QUESTION = "No word of this question stands in a known one, so none is like it."

@@ -17,6 +17,7 @@ from dashboard.figures.lineage import Shown
 from dashboard.figures.model_marks import Shades
 from dashboard.lineage import Lineage
 from dashboard.service_catalogue import Held
+from dashboard.text import no_fit
 
 
 EXPORTED = {
@@ -123,7 +124,7 @@ def table_panel(frame: pd.DataFrame, held: dict[str, Held], view: CatalogueView)
     """The rows that the filters leave; a row click opens the card."""
     shown = frame[~frame["model"].isin(view.hidden)]
     if shown.empty:
-        st.info(text.NOBODY.format(filters=view.filters), icon=":material/filter_alt_off:")
+        st.info(no_fit(view.filters.split(", ")), icon=":material/filter_alt_off:")
         return
     rows = table_of(shown, held, service.lineage_of(frame))
     models = [str(model) for model in shown["model"]]

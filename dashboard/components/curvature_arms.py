@@ -75,7 +75,7 @@ def arm_spectra(ref: data.RunRef, arms: pd.DataFrame, term: str) -> None:
         key="arm",
         title="Spectrum of each arm",
         subtitle=f"K = {first['n_prototypes']:,} eigenvalues, n = {first['tokens']:,} tokens each; "
-        f"{len(dashes)} seed{'s' * (len(dashes) != 1)}, by dash",
+        f"{seeds_words(len(dashes))}",
         dark=theme.is_dark(),
     )
     chart(
@@ -84,3 +84,8 @@ def arm_spectra(ref: data.RunRef, arms: pd.DataFrame, term: str) -> None:
         alt=figures.spectra_alt(figure),
         file_name=f"{ref.name}-curvature-arm-spectra",
     )
+
+
+def seeds_words(n: int) -> str:
+    """How many seeds the lines are of; with several a dash tells them apart."""
+    return "1 seed" if n == 1 else f"{n} seeds, by dash"

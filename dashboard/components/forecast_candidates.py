@@ -15,6 +15,8 @@ from dashboard.figures.attribution_validity import interval_alt, interval_dots
 
 
 KEYS = ("target", "outcome", "regime", "method")
+ROUNDING = 1e-9
+"""Values nearer to 0 are rounding errors of a difference."""
 
 
 def candidates_panel(ref: RunRef) -> None:
@@ -74,7 +76,13 @@ def _facts(results: pd.DataFrame, keys: dict[str, str], n: int) -> None:
 
 
 def _said(row: pd.Series, metric: str) -> str:
-    value = float(row["value"])
+    return figure_text(float(row["value"]), metric)
+
+
+def figure_text(value: float, metric: str) -> str:
+    """A figure as it is written: NDCG as a number, others as shares; 0 where it is rounding."""
+    if abs(value) < ROUNDING:
+        value = 0.0
     return f"{value:.3f}" if metric.startswith("ndcg") else theme.percent(value, 2)
 
 
@@ -93,6 +101,8 @@ def _bars(ref: RunRef, rows: pd.DataFrame, keys: dict[str, str]) -> None:
         alt=figures.candidates_alt(rows),
         file_name=f"{ref.name}-candidates-{keys['target']}",
     )
+    if keys["outcome"] != "gain":
+        st.caption(text.UNBOUNDED)
 
 
 def _methods(ref: RunRef, results: pd.DataFrame, keys: dict[str, str]) -> None:

@@ -24,13 +24,13 @@ def forecast_facts(results: pd.DataFrame, view: ForecastView) -> None:
         for regime in view.regimes
     ]
     items = [
-        Fact(f"Spearman, {text.regime_words(regime)}", _value(row), _interval(row))
-        for regime, row in zip(view.regimes, found, strict=True)
+        Fact(f"Spearman, {text.regime_words(regime)}", *_spearman(results, view, regime))
+        for regime in view.regimes
     ]
     first, last = found[0], found[-1]
     if first is not None and last is not None and len(view.regimes) > 1:
         lost = float(first["value"]) - float(last["value"])
-        items.append(Fact("Lost with the family", theme.signed(-lost, 2), "of Spearman"))
+        items.append(Fact(text.lost_words(view.regimes[-1]), theme.signed(-lost, 2), "of Spearman"))
     facts([*items, *_best_other(results, view)])
 
 
@@ -50,6 +50,14 @@ def _best_other(results: pd.DataFrame, view: ForecastView) -> list[Fact]:
     return [Fact(name, f"{float(best['value']):.2f}", text.method_words(str(best["method"])))]
 
 
+def _spearman(results: pd.DataFrame, view: ForecastView, regime: str) -> tuple[str, str]:
+    """Spearman and its interval; in words where it is not defined."""
+    if forecast_rows.says_the_same(results, view.target, regime, view.method):
+        return text.UNDEFINED, text.SAME_OF_ALL
+    row = forecast_rows.figure_of(results, view.target, regime, view.method, "spearman")
+    return _value(row), _interval(row)
+
+
 def _value(row: pd.Series | None) -> str:
     return "–" if row is None else f"{float(row['value']):.2f}".replace("-", "−")
 
@@ -65,12 +73,15 @@ def scatters(ref: RunRef, view: ForecastView, results: pd.DataFrame) -> None:
     rows, groups, shades = grouped(ref, view)
     reach = figures.reach_of(rows)
     counts = rows.loc[rows["regime"] == view.regimes[0], "group"].value_counts()
+    undefined = False
     for column, regime in zip(st.columns(len(view.regimes), gap="large"), view.regimes,
                               strict=True):  # fmt: skip
         own = rows[rows["regime"] == regime]
-        found = forecast_rows.figure_of(results, view.target, regime, view.method, "spearman")
+        value, note = _spearman(results, view, regime)
+        undefined = undefined or value == text.UNDEFINED
+        interval = "" if value == text.UNDEFINED else f" {note}"
         subtitle = (
-            f"Spearman {_value(found)} {_interval(found)}, n = {len(own):,} models; "
+            f"Spearman {value}{interval}, n = {len(own):,} models; "
             f"{text.REGIME_NOTES.get(regime, '')}"
         )
         with column:
@@ -87,7 +98,8 @@ def scatters(ref: RunRef, view: ForecastView, results: pd.DataFrame) -> None:
                 alt=figures.told_alt(own, subtitle),
                 file_name=f"{ref.name}-forecast-{view.target}-{regime}",
             )
-    st.caption(text.BEYOND)
+    said = [text.BEYOND, text.UNBOUNDED, *([text.NO_ORDER] if undefined else [])]
+    st.caption(" ".join(said))
     chips((g, shades.get(g, theme.palette().rest), int(counts[g])) for g in groups)
 
 

@@ -60,10 +60,10 @@ def _influence_facts(ref: RunRef, view: HeadView) -> list[Fact]:
             text.UNIT_HELP,
         ),
     ]
-    if int(choice["n_planted"]) and int(choice["n_selected"]):
+    whose = f"{int(choice['layer'])}.{int(choice['head'])}"
+    if whose == view.head and int(choice["n_planted"]) and int(choice["n_selected"]):
         share = choice["n_planted_selected"] / choice["n_selected"]
         base = choice["n_planted"] / max(1, choice["n_samples"])
-        whose = f"{int(choice['layer'])}.{int(choice['head'])}"
         items.append(
             Fact(
                 f"Generated repeats among the top of {whose}",

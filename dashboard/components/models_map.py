@@ -19,6 +19,7 @@ from dashboard.data import RunRef
 from dashboard.figures import model_marks as marks, models_map as figures
 from dashboard.figures.model_marks import Shades
 from dashboard.figures.models_map import DrawnEdges, OnMap, Said
+from dashboard.text import no_fit
 
 
 EXPORTED = [
@@ -109,6 +110,19 @@ def _in_view(ends: np.ndarray, view: ModelsView) -> np.ndarray:
     return seen & (own[:, 0] | own[:, 1])
 
 
+def missed_of(ref: RunRef, frame: pd.DataFrame, view: ModelsView) -> int:
+    """Models of the same selection as the edges whose documented base was not predicted."""
+    if view.edges in ("none", "documented"):
+        return 0
+    missed = service.edges(ref, view.method).missed
+    kept = view.kept.shown[missed]
+    if view.edges == "own":
+        kept = kept & (missed == place_of(frame, view.chosen))
+    if view.picked:
+        kept = kept & np.isin(missed, view.picked)
+    return int(kept.sum())
+
+
 def map_panel(ref: RunRef, frame: pd.DataFrame, rows: pd.DataFrame, view: ModelsView) -> None:
     """The map with the line that recolours it, and how true it is."""
     if not view.layout:
@@ -143,11 +157,11 @@ def map_panel(ref: RunRef, frame: pd.DataFrame, rows: pd.DataFrame, view: Models
             service.cosines(ref, view.variant), names, [int(p) for p in rows["place"][drawn]],
             chart=key, idle=text.IDLE, key="models_lens", on_click=lambda k: choose(names[k]),
         )  # fmt: skip
-    _quality(ref, view, edges)
+    _quality(ref, view, edges, missed_of(ref, frame, view))
     _take(ids, key, frame, view)
 
 
-def _quality(ref: RunRef, view: ModelsView, edges: DrawnEdges) -> None:
+def _quality(ref: RunRef, view: ModelsView, edges: DrawnEdges, missed: int) -> None:
     """What the picture keeps, and how many edges are right."""
     found = service.quality(ref, view.variant, view.layout)
     items = []
@@ -157,9 +171,7 @@ def _quality(ref: RunRef, view: ModelsView, edges: DrawnEdges) -> None:
             Fact(words, theme.number(float(found[column])), note, said)
             for column, (words, said) in text.QUALITY.items()
         ]
-    told = len(edges.right) + len(edges.wrong)
-    if told:
-        missed = service.edges(ref, view.method).missed if view.edges != "own" else 0
+    if len(edges.right) + len(edges.wrong) + missed:
         items.append(
             Fact("Predicted bases", f"{len(edges.right)} right", f"{len(edges.wrong)} wrong"
                  + (f", {missed} missed" if missed else ""), text.PREDICTED)
@@ -204,10 +216,9 @@ def table_panel(ref: RunRef, rows: pd.DataFrame, view: ModelsView) -> None:
             n = len(view.picked) or len(view.marked)
             st.button(f"Clear selection ({n:,})", on_click=_clear, icon=":material/close:")
     if shown.empty:
-        st.info(
-            text.NOTHING_SHOWN.format(filters=view.filters or "the lasso"),
-            icon=":material/filter_alt_off:",
-        )
+        used = [*view.filters.split(", ")] if view.filters else []
+        lasso = ["the lasso"] if view.picked else []
+        st.info(no_fit([*used, *lasso]), icon=":material/filter_alt_off:")
         return
     places = shown["place"].tolist()
     event = _table(shown, view)

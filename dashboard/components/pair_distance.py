@@ -50,6 +50,8 @@ def probe_of_link(rows: pd.DataFrame) -> int:
 
 def distance_panel(ref: RunRef, view: PairView, rows: pd.DataFrame, chosen: int) -> None:
     """Bars of the questions on the left, of the domains on the right, the table below."""
+    if view.kept != view.variant:
+        st.caption(text.PAPER_SHARES)
     left, right = st.columns([3, 2], gap="large")
     with right:
         domains = domain_shares(rows.rename(columns={"n": "count"}))
@@ -64,8 +66,6 @@ def distance_panel(ref: RunRef, view: PairView, rows: pd.DataFrame, chosen: int)
         shown = _domain(rows)
         own = rows if shown == ALL else rows[rows["source"] == shown]
         _bars(ref, own, chosen, len(rows))
-    if view.kept != view.variant:
-        st.caption(text.PAPER_SHARES)
     with st.expander("All questions as a table", icon=":material/table_rows:"):
         _table(ref, view, own, chosen)
 

@@ -85,10 +85,12 @@ def stored_question(ref: RunRef, asked: Asked) -> None:
     )
     everything = service.ranking(ref, asked.router, question)
     rows, hidden = within(everything, asked.budget)
-    beside(ref, asked.router, question, rows)
+    allowed = tuple(sorted(rows["model"])) if hidden else None
+    beside(ref, asked.router, question, rows.iloc[0], allowed)
     left, right = st.columns([3, 2], gap="large")
     with left:
-        ranking_panel(ref, rows, hidden, f"router {asked.router}, question {question}")
+        what = f"router {asked.router}, question {question}"
+        ranking_panel(ref, rows, hidden, what, text.BAND_CAME_TRUE)
     with right:
         first = str(rows["model"].iloc[0])
         st.markdown(f"**{text.BACKED}**")
@@ -189,12 +191,23 @@ def _go(question: int) -> None:
     state.write(question=question)
 
 
-def beside(ref: RunRef, router: str, question: int, rows: pd.DataFrame) -> None:
-    """The first choice beside the single best, the usage-weighted random and the oracle."""
+def beside(
+    ref: RunRef, router: str, question: int, first: pd.Series, allowed: tuple[str, ...] | None
+) -> None:
+    """The first choice beside the single best, the usage-weighted random and the oracle.
+
+    Args:
+        ref: Run.
+        router: Router.
+        question: Question of the run.
+        first: Row of the first choice.
+        allowed: Models that a limit leaves; None where there is no limit.
+    """
     right = service.right(ref)[question]
-    first = rows.iloc[0]
-    best = service.single_best(ref)
-    random = routing_rows.usage_random(right, service.calls(ref, router))
+    if allowed is not None:
+        right = right[right.index.isin(allowed)]
+    best = service.single_best(ref, allowed)
+    random = routing_rows.usage_random(right, service.calls(ref, router, allowed))
     n_right = int(right.sum())
     facts(
         [
@@ -206,7 +219,8 @@ def beside(ref: RunRef, router: str, question: int, rows: pd.DataFrame) -> None:
             Fact(
                 "Oracle",
                 "right" if n_right else "wrong",
-                f"{n_right:,} of {len(right):,} models are",
+                f"{n_right:,} of {len(right):,} models are"
+                + ("" if allowed is None else ", within the limit"),
                 text.ORACLE_HELP,
             ),
         ]
@@ -223,7 +237,7 @@ def _held(row: pd.Series) -> str:
     return f"such came true {row['share']:.0%} [{row['low']:.0%}, {row['high']:.0%}]"
 
 
-def ranking_panel(ref: RunRef, rows: pd.DataFrame, hidden: int, what: str) -> None:
+def ranking_panel(ref: RunRef, rows: pd.DataFrame, hidden: int, what: str, band: str) -> None:
     """The likeliest models drawn, all of them as a table and file.
 
     Args:
@@ -231,6 +245,7 @@ def ranking_panel(ref: RunRef, rows: pd.DataFrame, hidden: int, what: str) -> No
         rows: model, predicted, low, high, correct, parameters.
         hidden: Models that the limit on parameters hides.
         what: Router and question in words.
+        band: What the band behind a mark is, in words.
     """
     top = rows.head(DRAWN)
     chart(
@@ -238,7 +253,8 @@ def ranking_panel(ref: RunRef, rows: pd.DataFrame, hidden: int, what: str) -> No
             top,
             dark=theme.is_dark(),
             title="Models by predicted chance of a right answer",
-            subtitle=f"{len(top)} of n = {len(rows):,}; {what}; band: 95 % interval",
+            subtitle=f"{len(top)} of n = {len(rows):,}; {what}; band: {band}",
+            band=band,
             chosen=str(rows["model"].iloc[0]),
         ),
         key="routing_ranking",

@@ -42,7 +42,7 @@ def typed_question(ref: RunRef, asked: Asked) -> None:
         rows = found.models.rename(columns={"n_parameters": "parameters"})
         rows = rows.assign(correct=np.full(len(rows), None, dtype=object))
         hidden = len(service.reader(ref).names) - len(rows)
-        ranking_panel(ref, rows, hidden, "the router that the run keeps")
+        ranking_panel(ref, rows, hidden, "the router that the run keeps", text.BAND_PREDICTION)
         st.caption(text.INTERVAL)
     with right:
         st.markdown(f"**{text.BACKED}**")

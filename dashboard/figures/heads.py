@@ -13,6 +13,8 @@ from dashboard.figures.tokens import escaped, glyphs
 
 LABELLED = 64
 """Heads up to which values are written into the cells."""
+NAMED = 8
+"""Heads up to which all are named on the scatter."""
 TALL = 404
 """Pixels of a figure beside the scatter and what chooses its axes."""
 MOST_TICKS = 34
@@ -54,11 +56,17 @@ def atlas(rows: pd.DataFrame, metric: str, marks: Marks, *, dark: bool, subtitle
             height=max(TALL, (46 if len(rows) <= LABELLED else 24) * len(grid) + 110),
             showlegend=False,
             title={"text": f"{text.METRICS[metric]} by head", "subtitle": {"text": subtitle}},
-            xaxis={"title": {"text": "head"}, "dtick": 1, "showgrid": False, "zeroline": False},
+            xaxis={
+                "title": {"text": "head"},
+                "dtick": 1,
+                "range": [rows["head"].min() - 0.5, rows["head"].max() + 0.5],
+                "showgrid": False,
+                "zeroline": False,
+            },
             yaxis={
                 "title": {"text": "layer"},
                 "dtick": 1,
-                "autorange": "reversed",
+                "range": [rows["layer"].max() + 0.5, rows["layer"].min() - 0.5],
                 "showgrid": False,
                 "zeroline": False,
             },
@@ -242,8 +250,9 @@ def head_scatter(
     figure.add_scatter(
         x=own[x[0]],
         y=own[y[0]],
-        mode="markers+text" if len(own) <= LABELLED else "markers",
-        text=own["name"],
+        mode="markers+text",
+        text=_labels(own, x[0], y[0], marks),
+        hovertext=own["name"],
         textposition="top center",
         textfont={"size": 11, "color": colours.muted},
         marker={
@@ -259,9 +268,20 @@ def head_scatter(
         unselected={"marker": {"opacity": 1}, "textfont": {"color": colours.muted}},
         customdata=places[:, None],
         cliponaxis=False,
-        hovertemplate="head %{text}<br>" + f"{x[1]} %{{x:.3g}}<br>{y[1]} %{{y:.3g}}<extra></extra>",
+        hovertemplate="head %{hovertext}<br>"
+        + f"{x[1]} %{{x:.3g}}<br>{y[1]} %{{y:.3g}}<extra></extra>",
     )
     return figure
+
+
+def _labels(own: pd.DataFrame, x: str, y: str, marks: Marks) -> list[str]:
+    """Names beside the marks: of many heads the chosen ones and the ends of both axes alone."""
+    names = [str(name) for name in own["name"]]
+    if len(names) <= NAMED:
+        return names
+    ends = {names[int(at)] for c in (x, y) for at in (own[c].argmin(), own[c].argmax())}
+    said = {marks.selected, *marks.kinds, *ends}
+    return [name if name in said else "" for name in names]
 
 
 def attention_map(

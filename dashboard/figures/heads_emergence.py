@@ -296,8 +296,8 @@ def _effect_panels(
         own = panel.rows.set_index("arm").reindex(arms).reset_index()
         figure.add_trace(_effect_dots(own, colours), row=1, col=col)
         figure.update_xaxes(
-            title_text=panel.unit, title_font_size=11, range=_reach(own), nticks=4, tickangle=0,
-            exponentformat="none", row=1, col=col,
+            title_text=panel.unit, title_font_size=11, range=_reach(own), tickvals=_ticks(own),
+            tickangle=0, exponentformat="none", row=1, col=col,
         )  # fmt: skip
     figure.update_xaxes(zeroline=True, zerolinecolor=colours.muted)
     figure.update_yaxes(
@@ -353,6 +353,17 @@ def _reach(own: pd.DataFrame) -> list[float]:
     low, high = min(0.0, *known, 0.0), max(0.0, *known, 0.0)
     room = 0.1 * max(high - low, 1e-9)
     return [low - room, high + room]
+
+
+def _ticks(own: pd.DataFrame) -> list[float]:
+    """0 and a round number on each side that the range reaches: at least two ticks."""
+    low, high = _reach(own)
+    far = 0.85 * max(-low, high)
+    if far < 1e-9:
+        return [0.0]
+    power = 10.0 ** np.floor(np.log10(far))
+    step = float(max(d for d in (1, 2, 5) if d * power <= far * (1 + 1e-9)) * power)
+    return [tick for tick in (-step, 0.0, step) if low <= tick <= high]
 
 
 def effects_alt(rows: pd.DataFrame, measure: str) -> str:

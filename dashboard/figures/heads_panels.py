@@ -51,13 +51,7 @@ def overlap_matrix(
             dark,
             height=max(260, 34 * len(names)) + 110,
             title={"text": OVERLAP_TITLES[measure], "subtitle": {"text": subtitle}},
-            xaxis={
-                "title": {"text": "head"},
-                "type": "category",
-                "tickvals": shown,
-                "ticktext": [name.strip().replace(" ", "<br>") for name in shown],
-                "tickangle": 0,
-            },
+            xaxis={"title": {"text": "head"}, "type": "category", "tickangle": 0},
             yaxis={"title": {"text": "head"}, "type": "category", "autorange": "reversed"},
         )
     )
@@ -81,7 +75,8 @@ def overlap_matrix(
         texttemplate="%{z:.2f}" if len(names) ** 2 <= LABELLED else "",
         textfont={"size": 11},
     )
-    figure.update_xaxes(showgrid=False)
+    below = [name.strip().replace(" ", "<br>") for name in shown]
+    figure.update_xaxes(showgrid=False, tickvals=shown, ticktext=below)
     figure.update_yaxes(showgrid=False)
     return figure
 

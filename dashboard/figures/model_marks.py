@@ -190,6 +190,7 @@ def legend_entries(
     y: float,
     *,
     width: int = 112,
+    alike: bool = True,
 ) -> None:
     """Entries of a legend of its own below the figure, so that a saved picture carries it.
 
@@ -200,6 +201,7 @@ def legend_entries(
         title: What it explains.
         y: Upper end, from the bottom of the figure, in shares of its height.
         width: Pixels of an entry's words.
+        alike: Draw all keys at one size; else lines keep their widths.
     """
     shown = list(entries)
     for entry in shown:
@@ -224,7 +226,7 @@ def legend_entries(
                 "entrywidthmode": "pixels",
                 "itemwidth": 42 if shown[0].mode == "lines" else 30,
                 "tracegroupgap": 0,
-                "itemsizing": "constant",
+                "itemsizing": "constant" if alike else "trace",
                 "bgcolor": "rgba(0,0,0,0)",
             }
         }

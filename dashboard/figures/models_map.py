@@ -114,7 +114,7 @@ def models_map(
     _draw_edges(figure, xy, edges, colours)
     _rings(figure, rows, xy, on_map, colours)
     _marks(figure, rows, xy, shades, on_map, colours)
-    _landmarks(figure, rows, xy, colours)
+    _landmarks(figure, rows, xy, on_map, colours)
     figure.add_traces(shades.traces())
     _legends(figure, rows, shades, edges, colours, said.across)
     return figure
@@ -211,9 +211,7 @@ def _marks(
     colours: theme.Palette,
 ) -> None:
     """Every model that has a place; faded where filters or a lasso leave it out."""
-    away = ~on_map.shown
-    if on_map.picked:
-        away |= ~np.isin(np.arange(len(rows)), list(on_map.picked))
+    away = _away(rows, on_map)
     drawn = np.isfinite(xy.sum(1))
     figure.add_scatter(
         x=xy[drawn, 0],
@@ -240,13 +238,29 @@ def _marks(
     )
 
 
+def _away(rows: pd.DataFrame, on_map: OnMap) -> Bool[np.ndarray, " models"]:
+    """Models that filters or a lasso leave out."""
+    away = ~on_map.shown
+    if on_map.picked:
+        away = away | ~np.isin(np.arange(len(rows)), list(on_map.picked))
+    return away
+
+
 def _landmarks(
-    figure: go.Figure, rows: pd.DataFrame, xy: Float[np.ndarray, "models 2"], colours: theme.Palette
+    figure: go.Figure,
+    rows: pd.DataFrame,
+    xy: Float[np.ndarray, "models 2"],
+    on_map: OnMap,
+    colours: theme.Palette,
 ) -> None:
-    """Names of the roots with most models, without those that would cover one before them."""
+    """Names of the roots with most models, without faded ones and those that would cover one."""
     roots = rows["root"].where(rows["root"] != "")
     counts = roots.value_counts()
-    own = rows[rows["model"].isin(list(counts.index)).to_numpy() & np.isfinite(xy.sum(1))]
+    own = rows[
+        rows["model"].isin(list(counts.index)).to_numpy()
+        & np.isfinite(xy.sum(1))
+        & ~_away(rows, on_map)
+    ]
     ordered = own.assign(n=own["model"].map(counts)).sort_values(
         ["n", "model"], ascending=[False, True], kind="stable"
     )

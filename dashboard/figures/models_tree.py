@@ -63,13 +63,15 @@ def models_tree(
     ]
     entries += [
         go.Scatter(mode="lines", name=name, line={"color": colours.rest, "width": width})
-        for name, width in (("other roots, thick", 3), ("mixed or unknown", 1))
+        for name, width in (("other roots, thick", 3), ("mixed or unknown, thin", 1))
     ]
     entries.append(
         go.Scatter(mode="markers", name="wrong: apart from its own", marker=_cross(colours))
     )
     height = ROW * n_leaves + AROUND
-    legend_entries(figure, entries, "legend", "Lineage", (AROUND - 104) / height, width=150)
+    legend_entries(
+        figure, entries, "legend", "Lineage", (AROUND - 104) / height, width=150, alike=False
+    )
     return figure
 
 

@@ -15,6 +15,8 @@ from dashboard.theme import Palette
 
 ROW = 30
 """Pixels a row takes."""
+CHANCES = (0, 0.2, 0.4, 0.6, 0.8, 1)
+"""Ticks of an axis of chances."""
 SYMBOLS = {
     "able": "diamond",
     "embedllm": "square",
@@ -303,9 +305,9 @@ def usage_bars(rows: pd.DataFrame, router: str, *, dark: bool, subtitle: str) ->
 
 
 def ranking_bars(
-    rows: pd.DataFrame, *, dark: bool, title: str, subtitle: str, chosen: str = ""
+    rows: pd.DataFrame, *, dark: bool, title: str, subtitle: str, chosen: str, band: str
 ) -> go.Figure:
-    """Models by predicted chance, with how often such predictions come true behind each bar.
+    """Models by predicted chance, with a band behind each mark.
 
     Args:
         rows: model, predicted, low, high (NaN where not known), correct (None where not known).
@@ -313,6 +315,7 @@ def ranking_bars(
         title: Title of the figure.
         subtitle: Its second line.
         chosen: Model whose name is written in bold.
+        band: What the band is, in words: how often such predictions came true, or an interval.
     """
     colours = theme.palette(dark)
     places = np.arange(len(rows))
@@ -331,9 +334,10 @@ def ranking_bars(
                 "title": {"text": "predicted chance of a right answer"},
                 "range": [0, 1],
                 "tickformat": ".0%",
-                "nticks": 6,
+                "tickvals": CHANCES,
             },
             yaxis=row_axis(names, colours),
+            margin={"l": 8, "r": 28, "t": 54, "b": 8},
         )
     )
     known = rows[["low", "high"]].notna().all(axis=1).to_numpy()
@@ -353,8 +357,8 @@ def ranking_bars(
         marker={"color": colours.accent, "size": 10, "symbol": "diamond"},
         customdata=rows[["low", "high"]].to_numpy(),
         hovertemplate=(
-            "predicted %{x:.1%}<br>interval %{customdata[0]:.1%} to %{customdata[1]:.1%}"
-            "<extra></extra>"
+            f"predicted %{{x:.1%}}<br>{band}: "
+            "%{customdata[0]:.1%} to %{customdata[1]:.1%}<extra></extra>"
         ),
         cliponaxis=False,
     )

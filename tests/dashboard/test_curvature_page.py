@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from dashboard.components.curvature_arms import seeds_words
 from engine.store import RunWriter, open_run, read_table
 from tests.dashboard.test_pages import open_page, words
 
@@ -17,6 +18,11 @@ def test_the_page_opens_on_the_fair_comparison(synthetic_run: Path):
     assert app.selectbox(key="term").value == "Bank's losses, weights 1 · 1 · 1"
     assert len(app.get("plotly_chart")) == 4
     assert "Coupling" in "".join(str(e.proto.body) for e in app.get("html"))
+
+
+def test_seeds_are_told_by_dash_where_there_are_several():
+    """One seed has solid lines alone."""
+    assert [seeds_words(n) for n in (1, 2)] == ["1 seed", "2 seeds, by dash"]
 
 
 @pytest.mark.parametrize(

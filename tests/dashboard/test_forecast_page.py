@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from dashboard import text_forecast
+from dashboard.components import forecast_candidates
+from engine.store import RunWriter, open_run, read_table
 from tests.dashboard.live_pages import open_page, pages, words
 
 
@@ -22,7 +25,7 @@ def test_it_opens_with_one_model_out_beside_one_root_out(models_run: Path):
     assert not app.warning
     assert len(app.get("plotly_chart")) == 7
     facts = "".join(pages(app))
-    for said in ("Spearman, one model out", "Spearman, one root out", "Lost with the family",
+    for said in ("Spearman, one model out", "Spearman, one root out", "Lost with the root",
                  "NDCG@10", "random order"):  # fmt: skip
         assert said in facts
 
@@ -40,8 +43,31 @@ def test_every_input_of_a_link_is_kept(models_run: Path):
     assert app.selectbox(key="group").value == "Root"
     facts = "".join(pages(app))
     assert "Spearman, one family out" in facts
+    assert "Lost with the family" in facts
     assert "root-3" in facts
     assert models_run.is_dir()
+
+
+def test_a_way_that_says_the_same_of_every_model_has_no_spearman(models_run: Path):
+    """Said in words, above and beside the scatters."""
+    rows = read_table(open_run(models_run), "model_forecast_results")
+    method = rows["method"].iloc[0]
+    gone = (rows["method"] == method) & (rows["metric"] == "spearman")
+    writer = RunWriter.resume(models_run)
+    writer.begin_stage("again", {})
+    writer.write_table("model_forecast_results", rows[~gone])
+    writer.finish_stage("again", {})
+    app = open_page("forecast", method=text_forecast.method_words(method))
+    assert not app.exception
+    assert "not defined <span>it says the same of every model</span>" in "".join(pages(app))
+    assert text_forecast.NO_ORDER in words(app)
+    assert text_forecast.UNBOUNDED in words(app)
+
+
+@pytest.mark.parametrize(("value", "said"), [(1.1e-16, "0 %"), (-3e-12, "0 %"), (0.0123, "1.2 %")])
+def test_a_rounding_error_is_no_regret(value: float, said: str):
+    """The best of all is among the first five."""
+    assert forecast_candidates.figure_text(value, "regret@5") == said
 
 
 @pytest.mark.slow

@@ -58,6 +58,19 @@ def test_one_figure_is_found_or_none():
         assert forecast_rows.figure_of(results(), "t", regime, method, "spearman") is None
 
 
+def test_a_method_without_spearman_that_was_judged_says_the_same_of_every_model():
+    """One that was not judged says nothing."""
+    found = {
+        (regime, method): forecast_rows.says_the_same(results(), "t", regime, method)
+        for regime, method in (
+            ("one_root_out", "mean"),
+            ("one_root_out", "able"),
+            ("one_family_out", "able"),
+        )
+    }
+    assert list(found.values()) == [True, False, False]
+
+
 def test_methods_are_compared_panel_by_panel():
     """Without an interval the ends are the value; without a value there is no row."""
     regimes = ("one_model_out", "one_root_out")

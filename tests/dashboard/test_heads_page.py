@@ -279,7 +279,6 @@ def test_a_door_of_a_page_that_is_open_wins_over_its_run(heads_run: Path, synthe
     assert app.selectbox(key="run").value == "heads"
 
 
-
 def test_the_overview_of_a_run_of_heads_shows_its_choices_and_effects(heads_run: Path):
     """What was studied, which heads were chosen, what the arms did; no prototype is missed."""
     assert heads_run.is_dir()

@@ -12,6 +12,7 @@ from dashboard.components import models_map
 from dashboard.components.models_card import neighbours_table
 from dashboard.components.models_controls import ModelsView
 from dashboard.model_rows import Asked, kept
+from engine.store import RunWriter, open_run, read_table
 from tests.dashboard.live_pages import link, open_page, pages, words
 
 
@@ -174,6 +175,37 @@ def test_predicted_edges_are_right_or_wrong_by_the_documents(models_run: Path):
     own = models_map.edges_of(ref, frame, view_of(frame, edges="own"))
     assert (own.documented == models_map.place_of(frame, "root-0")).any(axis=1).all()
     assert len(models_map.edges_of(ref, frame, view_of(frame, edges="none")).documented) == 0
+
+
+def test_right_wrong_and_missed_bases_are_of_one_selection(models_run: Path):
+    """Without filters all models; with a lasso its models alone; none where no edge is told."""
+    ref = ref_of(models_run)
+    frame = service.cards(ref)
+    names = ["root-0-mild_sft", "root-1-quantised", "root-2-quantised"]
+    rows = read_table(open_run(models_run), "model_parents")
+    own = rows["model"].isin(names) & (rows["method"] == "able")
+    writer = RunWriter.resume(models_run)
+    writer.begin_stage("again", {})
+    missed = rows.assign(
+        predicted=rows["predicted"].mask(own, ""), correct=rows["correct"].mask(own, False)
+    )
+    writer.write_table("model_parents", missed)
+    writer.finish_stage("again", {})
+    ref = ref_of(models_run)
+    places = [models_map.place_of(frame, name) for name in names]
+    others = [p for p in frame["place"] if p not in places]
+    one = names[0]
+    asked = Asked(query=one)
+    left = asked.masks(frame)["search"]
+    for changes, wanted in (
+        ({}, len(places)),
+        ({"picked": tuple(others)}, 0),
+        ({"picked": (places[0], *others)}, 1),
+        ({"kept": kept(frame, asked)}, int(left.to_numpy()[places].sum())),
+        ({"edges": "own", "chosen": one}, 1),
+        ({"edges": "documented"}, 0),
+    ):
+        assert models_map.missed_of(ref, frame, view_of(frame, **changes)) == wanted
 
 
 def test_a_lasso_leaves_edges_that_touch_it(models_run: Path):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard import data, service_pair
+from dashboard import data, service_pair, text_pair
 from dashboard.components.pair_answers import sums_rows, word_rows
 from dashboard.components.pair_controls import PairView
 from dashboard.components.pair_words import option_strip, reading
@@ -53,6 +53,15 @@ def test_every_input_of_a_link_is_kept(models_run: Path):
     assert app.selectbox(key="variant").value == "contrast"
     assert "**Question 4**, calendar; 5 of 7" in words(app)
     assert app.segmented_control(key="scale").value == "Both alike"
+    assert models_run.is_dir()
+
+
+def test_whose_shares_are_drawn_stands_above_them(models_run: Path):
+    """Words of another embedding are not kept; the sentence speaks of the shares below it."""
+    app = open_page("pair", variant="paper")
+    assert not app.exception
+    said = words(app)
+    assert said.index(text_pair.PAPER_SHARES) < said.index(text_pair.DISTANCE)
     assert models_run.is_dir()
 
 

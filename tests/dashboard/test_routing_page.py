@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dashboard import data, service_routing
+from dashboard import data, service_routing, text_routing as text
 from dashboard.components.routing_question import within
 from engine.store import RunWriter, write_array_atomic
 from tests.dashboard.live_pages import open_page, pages, words
@@ -85,6 +85,32 @@ def test_a_limit_hides_larger_models_and_says_how_many(models_run: Path):
     assert within(rows, 1)[1] == 0
     app = open_page("routing", limit="1,000", question="3")
     assert f"{len(rows) - 1} of {len(rows)} models hidden" in words(app)
+
+
+def test_what_a_choice_is_held_against_keeps_to_the_limit(models_run: Path):
+    """Single best, calls and oracle are of the models that the limit leaves."""
+    ref = next(r for r in data.run_refs() if r.name == models_run.name)
+    right = service_routing.right(ref)
+    allowed = tuple(sorted(right.index[1::2]))
+    best = service_routing.single_best(ref, allowed)
+    assert right.loc[best].sum() == right.loc[list(allowed)].sum(axis=1).max()
+    calls = service_routing.calls(ref, "able", allowed)
+    assert set(calls.index) <= set(allowed)
+    assert calls.sum() == service_routing.calls(ref, "able").sum()
+    app = open_page("routing", limit="1,000", question="3")
+    left = service_routing.ranking(ref, "able", 3)["parameters"].between(1, 1_000).sum()
+    assert f"of {left} models are, within the limit" in "".join(pages(app))
+
+
+def test_the_band_is_named_for_what_it_is(routed: Path):
+    """Calibration of a question of the run, the prediction's interval of a typed one."""
+    asked = ({}, {"from": "My own question", "asked": "number 5?"})
+    for given, said in zip(asked, (text.BAND_CAME_TRUE, text.BAND_PREDICTION), strict=True):
+        app = open_page("routing", **given)
+        assert not app.exception
+        specs = [str(chart.proto.spec) for chart in app.get("plotly_chart")]
+        assert any(f"band: {said}" in spec for spec in specs)
+    assert routed.is_dir()
 
 
 def test_a_typed_question_is_ranked_by_the_router_that_the_run_keeps(routed: Path):

@@ -45,6 +45,8 @@ def test_an_atlas_writes_scores_and_marks_and_a_click_names_the_head(dark: bool)
     box = figure.layout.shapes[0]
     assert (box.x0 + box.x1) / 2 == 0
     assert (box.y0 + box.y1) / 2 == 1
+    assert figure.layout.xaxis.range == (-0.5, 1.5)
+    assert figure.layout.yaxis.range == (1.5, -0.5)
     assert "1.0 0.71" in heads.atlas_alt(atlas_rows(), "prefix_matching")
 
 
@@ -66,6 +68,24 @@ def test_heads_without_a_value_are_left_out_of_the_scatter_and_counted():
     )
     assert [int(c[0]) for c in figure.data[0].customdata] == [0, 2, 3]
     assert "n = 3 heads; 1 without a value left out" in figure.layout.title.text
+
+
+def test_of_many_heads_the_chosen_ones_and_the_ends_are_named():
+    """Names that cover one another say nothing; the pointer tells the rest."""
+    rows = pd.DataFrame(
+        {
+            "name": [f"0.{at}" for at in range(11)],
+            "prefix_matching": np.linspace(0, 1, 11),
+            "gini": [0.5, 0.9, *[0.5] * 7, 0.1, 0.5],
+        }
+    )
+    marks = Marks("0.4", {"0.6": "induction"})
+    axes = ("prefix_matching", "Score"), ("gini", "Gini")
+    trace = heads.head_scatter(rows, *axes, marks, dark=False).data[0]
+    assert [name for name in trace.text if name] == ["0.0", "0.1", "0.4", "0.6", "0.9", "0.10"]
+    assert list(trace.hovertext) == rows["name"].tolist()
+    few = heads.head_scatter(rows.head(8), *axes, marks, dark=False).data[0]
+    assert list(few.text) == rows["name"].tolist()[:8]
 
 
 def test_attention_hides_what_a_token_cannot_see_and_escapes_its_text():
@@ -185,6 +205,8 @@ def test_an_effect_is_filled_only_where_its_interval_leaves_out_zero():
     assert list(score.y) == ["delete top", "delete random"]
     assert list(score.marker.symbol) == ["diamond", "diamond-open"]
     assert delay.marker.symbol[0] == "diamond-open"
+    assert list(figure.layout.xaxis.tickvals) == [-0.2, 0]
+    assert list(figure.layout.xaxis2.tickvals) == [0, 5]
     assert "[-0.3, -0.1]" in heads_emergence.effects_alt(effects(), "score")
     kinds = heads_emergence.effects_by_kind(
         effects()[lambda f: f["measure"] == "score"], ["induction"], dark=True

@@ -130,10 +130,11 @@ def test_a_ranking_marks_right_and_wrong_and_draws_known_intervals_alone():
             "correct": np.array([True, None, False], dtype=object),
         }
     )
-    figure = routing.ranking_bars(rows, dark=False, title="", subtitle="", chosen="a")
+    figure = routing.ranking_bars(rows, dark=False, title="", subtitle="", chosen="a", band="b")
     band, marks = figure.data
     assert list(band.base) == [0.8, 0.0]
     assert list(marks.x) == [0.9, 0.5, 0.1]
+    assert figure.layout.xaxis.tickvals[-1] == 1
     assert list(figure.layout.yaxis.ticktext)[:2] == ["✓ <b>a</b>", "b"]
     assert figure.layout.yaxis.ticktext[2].startswith("✗ &lt;b")
 

@@ -130,6 +130,7 @@ def test_what_filters_and_lasso_leave_out_is_faded_not_gone():
     )  # fmt: skip
     shades = [c.rpartition(",")[2] for c in traced(figure, "models").marker.color]
     assert shades == ["0.95)", "0.14)", "0.14)"]
+    assert [note.text for note in figure.layout.annotations] == ["root"]
 
 
 def test_sizes_grow_with_the_logarithm_and_unknown_ones_are_smallest():
@@ -186,6 +187,9 @@ def test_the_tree_marks_wrong_edges_and_colours_clades_of_one_root_alone():
     assert [int(k[0]) for k in traced(figure, "models").customdata] == [0, 1, 2, 3, 4]
     grey = [t for t in figure.data if t.mode == "lines" and t.line.color == theme.LIGHT.rest]
     assert {t.line.width for t in grey if t.x[0] is not None} == {0.9}
+    keys = {t.name: t.line.width for t in figure.data if t.showlegend and t.mode == "lines"}
+    assert keys["other roots, thick"] > keys["mixed or unknown, thin"]
+    assert figure.layout.legend.itemsizing == "trace"
     assert set(lineage_colours(tree, theme.LIGHT)) == {"a", "b"}
     assert "<script>" not in str(figure.to_json()).encode().decode("unicode_escape")
 
