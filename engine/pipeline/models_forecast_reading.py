@@ -87,10 +87,13 @@ def file_scores(data: MapData, path: Path, columns: Sequence[str] = ()) -> Score
     chosen = list(columns) or numeric
     missing = [column for column in chosen if column not in numeric]
     require(
-        bool(chosen) and not missing,
-        f"The scores {path} have no column of numbers"
-        f"{f' called {missing[0]}; they have ' + (', '.join(numeric) or 'none') if missing else ''}"
-        "; a CSV with a column of scores beside the models' names is read.",
+        bool(numeric),
+        f"The scores {path} have no column of numbers; write one beside the models' names.",
+    )
+    require(
+        not missing,
+        f"The scores {path} have no column of numbers {', '.join(missing)}; they have "
+        f"{', '.join(numeric)}.",
     )
     known = frame.dropna(subset=chosen).drop_duplicates(name).set_index(name)
     names = tuple(model for model in data.names if model in known.index)

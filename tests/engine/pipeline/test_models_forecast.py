@@ -100,7 +100,7 @@ def test_scores_of_a_file_are_told(told, tmp_path):
         ("a,b\n1,2\n", (), "no column model"),
         ("model,musr\nroot-0,0.5\n", (), "know 1 models"),
         ("model,musr\nroot-0,0.5\n", ("gpqa",), "no column of numbers gpqa"),
-        ("model,note\nroot-0,good\n", (), "they have none"),
+        ("model,note\nroot-0,good\n", (), "no column of numbers; write one"),
     ],
 )
 @pytest.mark.slow
