@@ -75,7 +75,7 @@ def arm_spectra(ref: data.RunRef, arms: pd.DataFrame, term: str) -> None:
         key="arm",
         title="Spectrum of each arm",
         subtitle=f"K = {first['n_prototypes']:,} eigenvalues, n = {first['tokens']:,} tokens each; "
-        f"{seeds_words(len(dashes))}",
+        + seeds_words(len(dashes)),
         dark=theme.is_dark(),
     )
     chart(

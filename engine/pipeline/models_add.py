@@ -100,9 +100,11 @@ def own_copy(run: Run) -> Run:
     if not run.path.resolve().is_relative_to(assets_root().resolve()):
         return run
     target = cache_root() / f"{run.path.name}-own"
-    if not target.is_dir():
-        with atomic_folder(target) as made:
-            shutil.copytree(run.path, made, dirs_exist_ok=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with one_at_a_time(target.parent):  # a second copy would replace one that has grown
+        if not target.is_dir():
+            with atomic_folder(target) as made:
+                shutil.copytree(run.path, made, dirs_exist_ok=True)
     return open_run(target)
 
 

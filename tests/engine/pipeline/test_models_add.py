@@ -2,6 +2,7 @@
 
 import csv
 import shutil
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pandas as pd
@@ -12,7 +13,7 @@ from engine.able.files import EMBEDDED, folder_name, read_facts
 from engine.able.model import AttributionSettings
 from engine.able.probes import probe_set
 from engine.errors import CacheMissing, CacheStale, ConfigError, EngineError
-from engine.pipeline.models_add import add_model
+from engine.pipeline.models_add import add_model, own_copy
 from engine.pipeline.models_catalogue import read_catalogue
 from engine.pipeline.models_embed import MODELS, EmbedStudy, embed_catalogue
 from engine.pipeline.models_map import variants_of, write_layouts
@@ -183,6 +184,25 @@ def test_a_map_that_ships_is_copied_before_it_grows(made, models, house):
     assert files_of(shipped) == before
     assert "copy" in set(read_table(open_run("zoo-own"), "model_catalogue")["model"])
     assert add_model("zoo", str(models / "copy")).seconds == 0
+
+
+def test_a_map_that_ships_is_copied_once_for_models_added_at_once(made, house, monkeypatch):
+    """A second copy would replace the first, which may have grown by then."""
+    shipped = open_run(shutil.copytree(made, house / "assets" / "zoo"))
+    copied = []
+
+    def slowly(source, target, *rest, **options):
+        if source == shipped.path:  # it calls itself for the folders in it
+            copied.append(target)
+            time.sleep(0.3)  # so that others come in the meantime
+        return copytree(source, target, *rest, **options)
+
+    copytree = shutil.copytree
+    monkeypatch.setattr("engine.pipeline.models_add.shutil.copytree", slowly)
+    with ThreadPoolExecutor(3) as pool:
+        runs = list(pool.map(own_copy, [shipped] * 3))
+    assert len(copied) == 1
+    assert {run.path for run in runs} == {house / "cache" / "zoo-own"}
 
 
 def test_a_map_without_its_models_folders_can_grow(run, models):
